@@ -1,0 +1,1 @@
+"""Number types: records, promotion, exact conversion."""

@@ -1,0 +1,236 @@
+"""Every exception of the package, one tree under TgError."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class TgError(Exception):
+    """Base of every error that tg raises on purpose."""
+
+
+def _listed(names: Sequence[object]) -> str:
+    return ", ".join(str(name) for name in names) if names else "none"
+
+
+class DTypeError(TgError):
+    """A dtype that an operation cannot have, or dtypes that do not go together."""
+
+    def __init__(self, *, what: str, dtypes: Sequence[object], reason: str, hint: str = "") -> None:
+        self.what = what
+        self.dtypes = tuple(dtypes)
+        self.reason = reason
+        self.hint = hint
+        super().__init__(what, self.dtypes, reason, hint)
+
+    def __str__(self) -> str:
+        text = f"{self.what} on {_listed(self.dtypes)}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class UnknownDTypeError(TgError, KeyError):
+    """A dtype name that does not exist."""
+
+    def __init__(self, *, name: str, known: Sequence[str]) -> None:
+        self.name = name
+        self.known = tuple(known)
+        super().__init__(name, self.known)
+
+    def __str__(self) -> str:
+        return f"there is no dtype named {self.name!r}; the names are {_listed(self.known)}"
+
+
+class ShapeError(TgError, ValueError):
+    """Shapes that do not fit the operation."""
+
+    def __init__(self, *, op: str, shapes: Sequence[object], reason: str, hint: str = "") -> None:
+        self.op = op
+        self.shapes = tuple(shapes)
+        self.reason = reason
+        self.hint = hint
+        super().__init__(op, self.shapes, reason, hint)
+
+    def __str__(self) -> str:
+        text = f"{self.op} on shapes {_listed(self.shapes)}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class DeviceMismatchError(TgError, ValueError):
+    """One operation on values of different devices."""
+
+    def __init__(self, *, op: str, devices: Sequence[object]) -> None:
+        self.op = op
+        self.devices = tuple(devices)
+        super().__init__(op, self.devices)
+
+    def __str__(self) -> str:
+        places = _listed(self.devices)
+        return (
+            f"{self.op} needs all operands on one device, they are on {places}; move one with .to()"
+        )
+
+
+class MalformedNodeError(TgError, ValueError):
+    """A node that was asked for something it does not have, or built with parts that do not fit."""
+
+    def __init__(self, *, node: str, attempted: str, reason: str, hint: str = "") -> None:
+        self.node = node
+        self.attempted = attempted
+        self.reason = reason
+        self.hint = hint
+        super().__init__(node, attempted, reason, hint)
+
+    def __str__(self) -> str:
+        text = f"{self.attempted} on {self.node}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class UnboundVariableError(TgError, KeyError):
+    """A variable whose value is needed and was not given."""
+
+    def __init__(self, *, name: str, given: Sequence[str]) -> None:
+        self.name = name
+        self.given = tuple(given)
+        super().__init__(name, self.given)
+
+    def __str__(self) -> str:
+        return f"variable {self.name!r} has no value; values were given for {_listed(self.given)}"
+
+
+class VariableRangeError(TgError, ValueError):
+    """A value outside the declared range of its variable."""
+
+    def __init__(self, *, name: str, value: int, low: int, high: int) -> None:
+        self.name = name
+        self.value = value
+        self.low = low
+        self.high = high
+        super().__init__(name, value, low, high)
+
+    def __str__(self) -> str:
+        return (
+            f"variable {self.name!r} cannot be {self.value}: "
+            f"it was declared for {self.low} to {self.high}"
+        )
+
+
+class PatternError(TgError, ValueError):
+    """A pattern or rule that is not well formed."""
+
+    def __init__(self, *, pattern: str, reason: str, hint: str = "") -> None:
+        self.pattern = pattern
+        self.reason = reason
+        self.hint = hint
+        super().__init__(pattern, reason, hint)
+
+    def __str__(self) -> str:
+        text = f"pattern {self.pattern}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class RewriteFuelError(TgError, RuntimeError):
+    """A rewrite that did not come to rest: which rules fed each other, on which nodes."""
+
+    def __init__(
+        self, *, name: str, fuel: int, rules: Sequence[str] = (), nodes: Sequence[str] = ()
+    ) -> None:
+        self.name = name
+        self.fuel = fuel
+        self.rules = tuple(rules)
+        self.nodes = tuple(nodes)
+        super().__init__(name, fuel, self.rules, self.nodes)
+
+    def __str__(self) -> str:
+        lines = [f"rewrite {self.name!r} did not reach a fixed point within {self.fuel} matches"]
+        if self.rules:
+            lines.append(f"rules that fired last: {_listed(self.rules)}")
+        if self.nodes:
+            lines.append("nodes they fed each other:")
+            lines.extend(f"  {node}" for node in self.nodes)
+        return "\n".join(lines)
+
+
+class SpecError(TgError, ValueError):
+    """A graph that breaks the rules of its form."""
+
+    def __init__(
+        self,
+        *,
+        form: str,
+        rule: str,
+        node: str,
+        path: Sequence[str] = (),
+        excerpt: str = "",
+        origin: str = "",
+    ) -> None:
+        self.form = form
+        self.rule = rule
+        self.node = node
+        self.path = tuple(path)
+        self.excerpt = excerpt
+        self.origin = origin
+        super().__init__(form, rule, node, self.path, excerpt, origin)
+
+    def __str__(self) -> str:
+        lines = [f"not legal in {self.form} form: {self.rule}", f"node: {self.node}"]
+        if self.origin:
+            lines.append(f"made by: {self.origin}")
+        if self.path:
+            lines.append(f"path from the root: {' > '.join(self.path)}")
+        if self.excerpt:
+            lines.extend(("around it:", self.excerpt))
+        return "\n".join(lines)
+
+
+class TargetError(TgError, ValueError):
+    """A target or device string that does not name something that exists."""
+
+    def __init__(self, *, text: str, reason: str, known: Sequence[str] = ()) -> None:
+        self.text = text
+        self.reason = reason
+        self.known = tuple(known)
+        super().__init__(text, reason, self.known)
+
+    def __str__(self) -> str:
+        known = f"; known names: {_listed(self.known)}" if self.known else ""
+        return f"cannot use target {self.text!r}: {self.reason}{known}"
+
+
+class SettingError(TgError, ValueError):
+    """A setting that does not exist or a value that it cannot take."""
+
+    def __init__(self, *, name: str, reason: str, known: Sequence[str] = ()) -> None:
+        self.name = name
+        self.reason = reason
+        self.known = tuple(known)
+        super().__init__(name, reason, self.known)
+
+    def __str__(self) -> str:
+        known = f"; settings are {_listed(self.known)}" if self.known else ""
+        return f"setting {self.name}: {self.reason}{known}"
+
+
+class EvaluationError(TgError, ValueError):
+    """A graph or operation that has no value on the host."""
+
+    def __init__(self, *, op: str, reason: str) -> None:
+        self.op = op
+        self.reason = reason
+        super().__init__(op, reason)
+
+    def __str__(self) -> str:
+        return f"cannot evaluate {self.op}: {self.reason}"
+
+
+class GraphTextError(TgError, ValueError):
+    """Text that does not describe a graph."""
+
+    def __init__(self, *, line: int, reason: str, text: str = "") -> None:
+        self.line = line
+        self.reason = reason
+        self.text = text
+        super().__init__(line, reason, text)
+
+    def __str__(self) -> str:
+        shown = f": {self.text}" if self.text else ""
+        return f"line {self.line} of the graph's text: {self.reason}{shown}"
