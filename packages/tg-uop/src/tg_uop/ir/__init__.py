@@ -1,0 +1,1 @@
+"""The intermediate representation: interned nodes and what is known about each."""

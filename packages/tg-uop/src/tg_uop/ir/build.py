@@ -1,0 +1,340 @@
+"""Constructors of nodes: one method an operation, with the operands in their places."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from math import prod
+from typing import Self
+
+from tg_uop.dtype.dtype import AddrSpace, DType, Invalid, PtrDType, dtypes
+from tg_uop.ir.args import (
+    BufferArg,
+    CallArg,
+    KernelInfo,
+    ParamArg,
+    RangeArg,
+    ReduceArg,
+    SpecialArg,
+)
+from tg_uop.ir.axis import AxisType
+from tg_uop.ir.node import Node
+from tg_uop.ir.ops import GroupOp, Ops
+
+Scalar = int | float | bool
+
+_buffer_slots = itertools.count()
+
+
+class Builders(Node):
+    """The constructors, as class methods where no operand is a natural subject."""
+
+    __slots__ = ()
+
+    # *** values without operands ***
+
+    @classmethod
+    def const(
+        cls,
+        dtype: DType,
+        value: object,
+        device: str | tuple[str, ...] | None = None,
+        shape: tuple[int | Self, ...] | None = None,
+    ) -> Self:
+        """A constant of `dtype`; with a device it belongs there, with a shape it is expanded.
+
+        With a vector dtype a scalar stands in every lane, and a tuple gives each lane its value.
+        `UOp.const(dtypes.int.vec(4), (0, 1, 2, 3))` counts lanes.
+        """
+        if isinstance(value, cls):
+            return value
+        place = () if device is None else (cls(Ops.DEVICE, arg=device),)
+        if isinstance(value, tuple):
+            if len(set(map(repr, value))) == 1:
+                value = value[0]
+            else:
+                return cls(Ops.VCONST, dtype, place, value)
+        node = cls(Ops.CONST, dtype, place, value)
+        if shape:
+            ones = cls(Ops.RESHAPE, dtype, (node,), (1,) * len(shape))
+            return ones._sized(Ops.EXPAND, shape)
+        return node
+
+    @classmethod
+    def invalid(cls) -> Self:
+        """The index of no element."""
+        return cls(Ops.CONST, dtypes.weakint, (), Invalid)
+
+    @classmethod
+    def variable(
+        cls, name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint
+    ) -> Self:
+        """A named integer between two bounds, both included.
+
+        Raises `ValueError` when the bounds leave no value.
+        """
+        if min_val > max_val:
+            raise ValueError(f"variable {name!r}: lower bound {min_val} is above {max_val}")
+        return cls(Ops.DEFINE_VAR, dtype, (), (name, min_val, max_val))
+
+    @classmethod
+    def range(
+        cls,
+        size: int | Self,
+        axis_id: int | tuple[int, ...],
+        axis_type: AxisType = AxisType.LOOP,
+        *,
+        dtype: DType = dtypes.weakint,
+        lanes: bool = False,
+    ) -> Self:
+        """A loop from 0 to `size` - 1; its value is the loop index."""
+        path = axis_id if isinstance(axis_id, tuple) else (axis_id,)
+        end = cls.const(dtype, size) if isinstance(size, int) else size
+        return cls(Ops.RANGE, dtype, (end,), RangeArg(path, axis_type, lanes))
+
+    @classmethod
+    def special(cls, size: int | Self, name: str, dtype: DType = dtypes.weakint) -> Self:
+        """A launch index (gidx0, lidx0, core_id, ...) below `size`."""
+        end = cls.const(dtype, size) if isinstance(size, int) else size
+        return cls(Ops.SPECIAL, dtype, (end,), SpecialArg(name))
+
+    @classmethod
+    def param(
+        cls,
+        slot: int,
+        dtype: DType,
+        shape: tuple[int | Self, ...] | None = None,
+        device: str | tuple[str, ...] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """An argument slot: of a kernel with a pointer dtype, else of a function."""
+        return cls(Ops.PARAM, dtype, (), ParamArg(slot, shape, device, name))
+
+    @classmethod
+    def placeholder(
+        cls,
+        shape: tuple[int, ...],
+        dtype: DType,
+        slot: int,
+        addrspace: AddrSpace = AddrSpace.GLOBAL,
+    ) -> Self:
+        """Memory of a kernel under construction, to be indexed with one index an axis."""
+        pointer = dtype.ptr(prod(shape), addrspace)
+        if addrspace is AddrSpace.GLOBAL:
+            return cls(Ops.PARAM, pointer, (), ParamArg(slot, shape))
+        op = Ops.DEFINE_LOCAL if addrspace is AddrSpace.LOCAL else Ops.DEFINE_REG
+        memory = cls(op, pointer, (), slot)
+        return memory if len(shape) == 1 else cls(Ops.RESHAPE, pointer, (memory,), shape)
+
+    @classmethod
+    def define_local(cls, slot: int, dtype: DType, size: int) -> Self:
+        """Scratch memory shared by the work-items of a group (of a thread on a CPU)."""
+        return cls(Ops.DEFINE_LOCAL, dtype.ptr(size, AddrSpace.LOCAL), (), slot)
+
+    @classmethod
+    def define_reg(cls, slot: int, dtype: DType, size: int = 1) -> Self:
+        """Registers of one work-item."""
+        return cls(Ops.DEFINE_REG, dtype.ptr(size, AddrSpace.REG), (), slot)
+
+    @classmethod
+    def new_buffer(cls, device: str, size: int, dtype: DType) -> Self:
+        """A buffer that no other node names yet."""
+        place = cls(Ops.DEVICE, arg=device)
+        return cls(Ops.BUFFER, dtype, (place,), BufferArg(next(_buffer_slots), size))
+
+    # *** arithmetic ***
+
+    def alu(self, op: Ops, *others: Self, **_: object) -> Self:
+        """`op` on this node and others. All operands have one dtype, which the result has too,
+        except that comparisons give bool and WHERE takes a bool first.
+        """
+        operands = (self, *others)
+        dtype = operands[-1].dtype
+        if op in GroupOp.Comparison:
+            dtype = dtypes.bool.vec(dtype.count) if dtype.count > 1 else dtypes.bool
+        return type(self)(op, dtype, operands)
+
+    def const_like(self, value: object) -> Self:
+        """A constant of this node's dtype, expanded to its shape if it has one."""
+        shape = self._shape or None
+        return self.const(self.dtype, value, shape=shape)  # type: ignore[arg-type]
+
+    def ufix(self, value: object) -> Self:
+        """`value` as a node that can stand beside this one in an operation."""
+        if isinstance(value, type(self)):
+            return value
+        return self.const(self.dtype, value)
+
+    def cast(self, dtype: DType) -> Self:
+        """The value converted to `dtype`; a vector keeps its lanes."""
+        if dtype.count == 1 and self.dtype.count > 1:
+            dtype = dtype.vec(self.dtype.count)
+        return self if self.dtype == dtype else type(self)(Ops.CAST, dtype, (self,))
+
+    def bitcast(self, dtype: DType) -> Self:
+        """The same bytes seen as `dtype`."""
+        return self if self.dtype == dtype else type(self)(Ops.BITCAST, dtype, (self,))
+
+    # *** vectors ***
+
+    @classmethod
+    def stack(cls, *lanes: Self) -> Self:
+        """A vector of scalars."""
+        dtype = lanes[0].dtype.scalar()
+        return cls(Ops.STACK, dtype.vec(len(lanes)), lanes) if len(lanes) > 1 else lanes[0]
+
+    def broadcast(self, count: int) -> Self:
+        """A vector with this scalar in every lane."""
+        if count == 1:
+            return self
+        if self.op is Ops.CONST and self.dtype.count == 1:
+            return self.const(self.dtype.vec(count), self.arg)
+        return type(self)(Ops.STACK, self.dtype.vec(count), (self,) * count)
+
+    def gep(self, lanes: int | tuple[int, ...]) -> Self:
+        """One lane of a vector as a scalar, or several as a smaller vector."""
+        picked = lanes if isinstance(lanes, tuple) else (lanes,)
+        scalar = self.dtype.scalar()
+        dtype = scalar.vec(len(picked)) if len(picked) > 1 else scalar
+        return type(self)(Ops.GEP, dtype, (self,), picked)
+
+    # *** memory ***
+
+    def index(self, *indices: int | Self, ptr: bool = False) -> Self:
+        """An element of memory: its value, or with `ptr` its address."""
+        nodes = tuple(self.const(dtypes.weakint, i) if isinstance(i, int) else i for i in indices)
+        dtype = self.dtype
+        if not ptr and isinstance(dtype, PtrDType):
+            dtype = dtype.base
+            lanes = max((n.dtype.count for n in nodes), default=1)
+            if lanes > 1 and dtype.count == 1:
+                dtype = dtype.vec(lanes)
+        return type(self)(Ops.INDEX, dtype, (self, *nodes))
+
+    def valid(self, condition: Self) -> Self:
+        """This index where `condition` holds, no element elsewhere."""
+        nothing = self.const(self.dtype, Invalid)
+        return type(self)(Ops.WHERE, self.dtype, (condition, self, nothing))
+
+    def load(self, *operands: Self, dtype: DType | None = None) -> Self:
+        """The value at this address; the first operand is what a closed gate gives instead."""
+        found = dtype or (self.dtype.base if isinstance(self.dtype, PtrDType) else self.dtype)
+        return type(self)(Ops.LOAD, found, (self, *operands))
+
+    def store(self, value: Self | Scalar, *operands: Self) -> Self:
+        """Write `value` to the element or view that this node names."""
+        target = self.dtype.base if isinstance(self.dtype, PtrDType) else self.dtype
+        node = value if isinstance(value, type(self)) else self.const(target, value)
+        return type(self)(Ops.STORE, dtypes.void, (self, node, *operands))
+
+    def after(self, *effects: Self) -> Self:
+        """This value, once `effects` have happened."""
+        return type(self)(Ops.AFTER, self.dtype, (self, *effects)) if effects else self
+
+    def barrier(self, *effects: Self) -> Self:
+        """All work-items of a group have got here, and past `effects`."""
+        return type(self)(Ops.BARRIER, dtypes.void, (self, *effects))
+
+    # *** structure ***
+
+    def end(self, *ranges: Self) -> Self:
+        """Close loops around an effect."""
+        return type(self)(Ops.END, dtypes.void, (self, *ranges)) if ranges else self
+
+    def sink(self, *others: Self, arg: KernelInfo | None = None, tag: object = None) -> Self:
+        """The root of a kernel, or of several tensors."""
+        return type(self)(Ops.SINK, dtypes.void, (self, *others), arg, tag)
+
+    def group(self, *others: Self) -> Self:
+        """Several effects as one."""
+        return type(self)(Ops.GROUP, dtypes.void, (self, *others)) if others else self
+
+    def call(
+        self,
+        *operands: Self,
+        grad_fxn: Callable[..., object] | None = None,
+        name: str | None = None,
+        precompile: bool = False,
+    ) -> Self:
+        """One launch of this kernel or function on `operands`."""
+        arg = CallArg(name, grad_fxn, precompile)
+        return type(self)(Ops.CALL, self.dtype, (self, *operands), arg)
+
+    def maketuple(self, *others: Self) -> Self:
+        """Several results as one node."""
+        return type(self)(Ops.TUPLE, dtypes.void, (self, *others))
+
+    def gettuple(self, position: int) -> Self:
+        """One of several results."""
+        source = self
+        while source.op in (Ops.AFTER, Ops.FUNCTION, Ops.CALL):
+            source = source.src[0]
+        dtype = source.src[position].dtype if source.op is Ops.TUPLE else self.dtype
+        return type(self)(Ops.GETTUPLE, dtype, (self,), position)
+
+    def reduce(self, *ranges: Self, arg: Ops = Ops.ADD, axis: tuple[int, ...] = ()) -> Self:
+        """Combine the values over `ranges` (kernel form) or over axes (tensor form)."""
+        if ranges:
+            return type(self)(Ops.REDUCE, self.dtype, (self, *ranges), arg)
+        return type(self)(Ops.REDUCE, self.dtype, (self,), ReduceArg(arg, axis)) if axis else self
+
+    # *** movement, with dimensions that may be nodes ***
+
+    def _sized(self, op: Ops, arg: tuple[object, ...]) -> Self:
+        """A movement op; dimensions that are nodes become operands, None stands in their place."""
+        if all(isinstance(a, int) or _is_int_pair(a) for a in arg):
+            return type(self)(op, self.dtype, (self,), arg)
+        dims: list[Self] = []
+
+        def keep(entry: object) -> object:
+            if isinstance(entry, tuple):
+                return tuple(keep(part) for part in entry)
+            if isinstance(entry, int):
+                return entry
+            assert isinstance(entry, type(self)), f"{entry!r} is no dimension"
+            dims.append(entry)
+            return None
+
+        kept = tuple(keep(entry) for entry in arg)
+        return type(self)(op, self.dtype, (self, *dims), kept)
+
+    # *** devices ***
+
+    def contiguous(self) -> Self:
+        """This value in memory of its own, in order of its shape."""
+        return type(self)(Ops.CONTIGUOUS, self.dtype, (self,))
+
+    def detach(self) -> Self:
+        """This value, through which no gradient flows."""
+        return type(self)(Ops.DETACH, self.dtype, (self,))
+
+    def contiguous_backward(self) -> Self:
+        """This value, whose gradient is made contiguous."""
+        return type(self)(Ops.CONTIGUOUS_BACKWARD, self.dtype, (self,))
+
+    def copy_to_device(self, device: str | tuple[str, ...]) -> Self:
+        """This value on another device."""
+        return type(self)(Ops.COPY, self.dtype, (self, type(self)(Ops.DEVICE, arg=device)))
+
+    def multi(self, *others: Self, axis: int | None = None) -> Self:
+        """A sharded value: this node and `others` are its shards along `axis`, or its replicas."""
+        return type(self)(Ops.MULTI, self.dtype, (self, *others), axis)
+
+    def bind(self, value: int) -> Self:
+        """A variable with its value.
+
+        Raises `ValueError` when the value is outside of the variable's bounds.
+        """
+        name, low, high = self.arg  # type: ignore[misc]
+        if not low <= value <= high:
+            raise ValueError(f"variable {name!r} takes {low}..{high}, not {value}")
+        return type(self)(Ops.BIND, self.dtype, (self, self.const(self.dtype, value)))
+
+
+def _is_int_pair(entry: object) -> bool:
+    return (
+        isinstance(entry, tuple)
+        and len(entry) == 2
+        and isinstance(entry[0], int)
+        and isinstance(entry[1], int)
+    )

@@ -1,0 +1,1 @@
+"""Facts derived from a node and its operands: dtype, shape, bounds, ranges, place."""

@@ -1,0 +1,342 @@
+"""UOp, the node of every form, with a name for each of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Self
+
+from tg_uop.dtype.dtype import AddrSpace, DType, PtrDType, dtypes
+from tg_uop.ir.args import ProgramInfo, RangeArg
+from tg_uop.ir.axis import AxisType
+from tg_uop.ir.build import Builders
+from tg_uop.ir.infer.shape import merge_symbolic
+from tg_uop.ir.ops import GroupOp, Ops
+from tg_uop.ir.substitute import substitute
+from tg_uop.ir.walk import reaches, toposort
+from tg_uop.methods.elementwise import ElementwiseMixin
+from tg_uop.methods.movement import MovementMixin
+from tg_uop.methods.reduce import ReduceMixin
+
+
+class UOp(Builders, ElementwiseMixin, MovementMixin, ReduceMixin):
+    """One operation of the IR. See `tg_uop.ir.node` for interning and derived facts."""
+
+    __slots__ = ()
+
+    # *** parts by name ***
+
+    @property
+    def stored_target(self) -> Self:
+        """Of a STORE: what is written to."""
+        return self.src[0]
+
+    @property
+    def stored_value(self) -> Self:
+        """Of a STORE: what is written."""
+        return self.src[1]
+
+    @property
+    def index_buffer(self) -> Self:
+        """Of an INDEX: the memory."""
+        return self.src[0]
+
+    @property
+    def index_expr(self) -> Self:
+        """Of an INDEX: the (first) address expression."""
+        return self.src[1]
+
+    @property
+    def index_gate(self) -> Self | None:
+        """Of a lowered INDEX: the condition of the access, None where it always happens."""
+        return self.src[2] if len(self.src) > 2 else None
+
+    @property
+    def load_index(self) -> Self:
+        """Of a LOAD: the address."""
+        return self.src[0]
+
+    @property
+    def load_alt(self) -> Self | None:
+        """Of a LOAD: the value that a closed gate gives."""
+        return self.src[1] if len(self.src) > 1 else None
+
+    @property
+    def range_arg(self) -> RangeArg:
+        """Of a RANGE: its identity and role."""
+        assert isinstance(self.arg, RangeArg), f"{self.op} is no RANGE"
+        return self.arg
+
+    @property
+    def axis_type(self) -> AxisType:
+        """Of a RANGE: its role."""
+        return self.range_arg.axis_type
+
+    @property
+    def range_size(self) -> Self:
+        """Of a RANGE or SPECIAL: the node of its number of steps."""
+        return self.src[0]
+
+    @property
+    def size(self) -> int | Self:
+        """Of a RANGE or SPECIAL: its number of steps; of memory: its number of elements."""
+        if self.op in (Ops.RANGE, Ops.SPECIAL):
+            end = self.src[0]
+            return end.const_value if end.op is Ops.CONST else end
+        if isinstance(self.dtype, PtrDType):
+            return self.dtype.size
+        count: int | Self = 1
+        for dim in self.shape:
+            count = count * dim  # type: ignore[operator]
+        return count
+
+    @property
+    def reduced_value(self) -> Self:
+        """Of a REDUCE: what is combined."""
+        return self.src[0]
+
+    @property
+    def reduce_ranges(self) -> tuple[Self, ...]:
+        """Of a REDUCE in kernel form: the loops it closes."""
+        return self.src[1:]
+
+    @property
+    def reduce_op(self) -> Ops:
+        """Of a REDUCE: how values combine."""
+        if isinstance(self.arg, Ops):
+            return self.arg
+        found = getattr(self.arg, "op", None)
+        assert isinstance(found, Ops), f"{self.op} is no REDUCE"
+        return found
+
+    @property
+    def reduce_axes(self) -> tuple[int, ...]:
+        """Of a REDUCE in tensor form: the axes that become 1."""
+        axes = getattr(self.arg, "axes", ())
+        assert isinstance(axes, tuple)
+        return axes
+
+    @property
+    def ended_effect(self) -> Self:
+        """Of an END: what happens in the loops."""
+        return self.src[0]
+
+    @property
+    def ended_ranges(self) -> tuple[Self, ...]:
+        """Of an END: the loops it closes."""
+        return self.src[1:]
+
+    @property
+    def effects(self) -> tuple[Self, ...]:
+        """Of an AFTER: what happens before the value is taken."""
+        return self.src[1:]
+
+    @property
+    def movement_arg(self) -> tuple[object, ...]:
+        """Of a movement op: its arg with symbolic dimensions put in."""
+        assert isinstance(self.arg, tuple), f"{self.op} is no movement op"
+        return merge_symbolic(self.arg, self.src[1:]) if len(self.src) > 1 else self.arg
+
+    @property
+    def const_value(self) -> int:
+        """Of an integer CONST: the number."""
+        assert isinstance(self.arg, int), f"{self.arg!r} is no integer"
+        return self.arg
+
+    @property
+    def var_name(self) -> str:
+        """Of a DEFINE_VAR, or of the variable of a BIND: its name."""
+        variable = self.src[0] if self.op is Ops.BIND else self
+        name = variable.arg[0]  # type: ignore[index]
+        assert isinstance(name, str)
+        return name
+
+    @property
+    def bound_value(self) -> int:
+        """Of a BIND: the value."""
+        return self.src[1].const_value
+
+    @property
+    def program_info(self) -> ProgramInfo:
+        """Of a PROGRAM: its launch data."""
+        assert isinstance(self.arg, ProgramInfo), f"{self.op} is no PROGRAM"
+        return self.arg
+
+    @property
+    def called(self) -> Self:
+        """Of a CALL: what runs."""
+        return self.src[0]
+
+    @property
+    def call_args(self) -> tuple[Self, ...]:
+        """Of a CALL: what it runs on."""
+        return self.src[1:]
+
+    @property
+    def addrspace(self) -> AddrSpace | None:
+        """The address space of memory, None for values."""
+        return self.dtype.addrspace if isinstance(self.dtype, PtrDType) else None
+
+    @property
+    def device(self) -> str | tuple[str, ...]:
+        """Where the value lives.
+
+        Raises `TypeError` for a node that has no device.
+        """
+        if self._device is None:
+            raise TypeError(f"{self.op} has no device")
+        return self._device
+
+    @property
+    def axis(self) -> int | None:
+        """Along which axis a MULTI is sharded, None for replicas and unsharded values."""
+        return self.arg if self.op is Ops.MULTI and isinstance(self.arg, int) else None
+
+    @property
+    def base(self) -> Self:
+        """What is below the movement ops."""
+        node = self
+        while node.op in GroupOp.Movement:
+            node = node.src[0]
+        return node
+
+    @property
+    def buffer(self) -> object:
+        """The memory that the engine keeps for a BUFFER (needs tg-tensor)."""
+        return SERVICES.buffer(self)
+
+    # *** walks and rebuilding ***
+
+    def toposort(self, gate: Callable[[Self], bool] | None = None) -> dict[Self, None]:
+        """All nodes under this one, operands first; `gate` cuts off what it refuses."""
+        return toposort((self,), gate)
+
+    @property
+    def backward_slice(self) -> dict[Self, None]:
+        """All nodes under this one, without itself."""
+        order = toposort((self,))
+        del order[self]
+        return order
+
+    def depends_on(self, wanted: Callable[[Self], bool]) -> bool:
+        """Whether this node or one below is wanted."""
+        return reaches(self, wanted)
+
+    def op_in_backward_slice_with_self(self, *ops: Ops) -> bool:
+        """Whether this node or one below has one of `ops`."""
+        return reaches(self, lambda node: node.op in ops)
+
+    def substitute(self, replacements: Mapping[Self, Self]) -> Self:
+        """This graph with nodes replaced; see `tg_uop.ir.substitute`."""
+        return substitute(self, replacements)
+
+    def replace(
+        self,
+        *,
+        op: Ops | None = None,
+        dtype: DType | None = None,
+        src: tuple[Self, ...] | None = None,
+        **others: object,
+    ) -> Self:
+        """The node with some fields changed (op, dtype, src, arg, tag)."""
+        unknown = others.keys() - {"arg", "tag"}
+        if unknown:
+            raise TypeError(f"a node has no field {sorted(unknown)}")
+        fresh = type(self)(
+            self.op if op is None else op,
+            self.dtype if dtype is None else dtype,
+            self.src if src is None else src,
+            others.get("arg", self.arg),
+            others.get("tag", self.tag),
+        )
+        if fresh.source_line is None:
+            fresh.source_line = self.source_line
+        return fresh
+
+    def rtag(self, tag: object = True) -> Self:
+        """The node with another tag."""
+        return self.replace(tag=tag)
+
+    def split_uop(self, op: Ops) -> list[Self]:
+        """The operands of a tree of one associative op, from left to right."""
+        found: list[Self] = []
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            if node.op is op:
+                stack.extend(reversed(node.src))
+            else:
+                found.append(node)
+        return found
+
+    def variables(self) -> tuple[Self, ...]:
+        """The DEFINE_VARs under this node, by name."""
+        found = [node for node in toposort((self,)) if node.op is Ops.DEFINE_VAR]
+        return tuple(sorted(found, key=lambda node: node.var_name))
+
+    def unbind(self) -> tuple[Self, int]:
+        """Of a BIND: the variable and its value."""
+        return self.src[0], self.bound_value
+
+    def __getitem__(self, index: object) -> Self:
+        """Of memory: an element by one index an axis; of a tensor-form value: a view."""
+        if not isinstance(self.dtype, PtrDType):
+            return MovementMixin.__getitem__(self, index)
+        indices = index if isinstance(index, tuple) else (index,)
+        return self.index(*indices)
+
+    # *** services of higher modules ***
+
+    def simplify(self) -> Self:
+        """An equal expression that is no worse."""
+        return SERVICES.simplify(self)  # type: ignore[return-value]
+
+    def evaluate(self, var_vals: Mapping[str, int] | None = None) -> int:
+        """The integer that the expression gives with variables put in."""
+        return SERVICES.evaluate(self, var_vals or {})
+
+    def render(self, simplify: bool = True) -> str:
+        """The expression in short form."""
+        return SERVICES.render(self.simplify() if simplify else self)
+
+    def __repr__(self) -> str:
+        operands = ", ".join(s.op.name for s in self.src)
+        arg = "" if self.arg is None else f", arg={self.arg!r}"
+        tag = "" if self.tag is None else f", tag={self.tag!r}"
+        return f"UOp({self.op}, {self.dtype!r}, ({operands}){arg}{tag})"
+
+    def __bool__(self) -> bool:
+        """The truth of a condition that bounds decide.
+
+        Raises `TypeError` for one that they do not decide, and for nodes that are no condition.
+        """
+        if self.dtype == dtypes.bool and self.vmin == self.vmax:
+            return bool(self.vmin)
+        if dtypes.is_int(self.dtype) and (self.vmin > 0 or self.vmax < 0):
+            return True
+        raise TypeError(
+            f"the truth of {self.op} is not known while a graph is built; "
+            "use tg_uop.resolve for conditions, `is None` to test for absence"
+        )
+
+    def __int__(self) -> int:
+        return self.evaluate()
+
+
+class Services:
+    """What higher modules provide to nodes; each registers itself when it is imported."""
+
+    simplify: Callable[[UOp], UOp]
+    evaluate: Callable[[UOp, Mapping[str, int]], int]
+    render: Callable[[UOp], str]
+    buffer: Callable[[UOp], object]
+
+
+def _needs_engine(node: UOp) -> object:
+    raise TypeError("a node has memory only where tg-tensor's engine is loaded")
+
+
+SERVICES = Services()
+SERVICES.buffer = _needs_engine
+
+sint = int | UOp
+Variable = UOp.variable
