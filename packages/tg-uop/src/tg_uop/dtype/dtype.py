@@ -7,6 +7,7 @@ from enum import Enum, auto
 from math import copysign, inf, isnan, prod
 from typing import Final, NamedTuple, final
 
+from tg_uop.context import DEFAULT_FLOAT
 from tg_uop.errors import DTypeError, UnknownDTypeError
 
 
@@ -292,7 +293,6 @@ class ImageDType(PtrDType):
     __slots__ = ("shape",)
 
     shape: tuple[int, ...]
-    _images: dict[tuple[str, tuple[int, ...]], ImageDType] = {}
 
     def __init__(self, name: str, itembits: int, shape: tuple[int, ...]) -> None:
         super().__init__(_FLOAT, prod(shape), AddrSpace.GLOBAL)
@@ -315,13 +315,16 @@ class ImageDType(PtrDType):
         return self.size * self.itemsize
 
 
+_IMAGES: Final[dict[tuple[str, tuple[int, ...]], ImageDType]] = {}
+
+
 def _image(name: str, shape: Sequence[int]) -> ImageDType:
     key = (name, tuple(shape))
-    found = ImageDType._images.get(key)
+    found = _IMAGES.get(key)
     if found is not None:
         return found
     made = ImageDType(name, 16 if name == "imageh" else 32, key[1])
-    return ImageDType._images.setdefault(key, made)
+    return _IMAGES.setdefault(key, made)
 
 
 def imageh(shape: Sequence[int]) -> ImageDType:
@@ -498,7 +501,7 @@ def fields() -> dict[str, DType]:
 
 
 @final
-class dtypes:  # noqa: N801 - the name that users know
+class dtypes:
     """The namespace of dtypes: `dtypes.float`, `dtypes.int8`, `dtypes.is_float(d)`, ..."""
 
     void = DType(-1, 0, "void", None, kind="void")
@@ -575,3 +578,5 @@ _FIELDS: Final[dict[str, DType]] = {
     for name, value in vars(dtypes).items()
     if isinstance(value, DType) and not name.startswith("default_")
 }
+
+dtypes.default_float = from_name(DEFAULT_FLOAT.value.lower())
