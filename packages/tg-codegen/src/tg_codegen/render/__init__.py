@@ -1,0 +1,1 @@
+"""Renderers: linear form in, source text out."""

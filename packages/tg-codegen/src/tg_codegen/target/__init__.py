@@ -1,0 +1,1 @@
+"""What targets can do, as data."""
