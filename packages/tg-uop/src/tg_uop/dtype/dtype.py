@@ -501,7 +501,7 @@ def fields() -> dict[str, DType]:
 
 
 @final
-class dtypes:
+class dtypes:  # noqa: N801 - the name that users know
     """The namespace of dtypes: `dtypes.float`, `dtypes.int8`, `dtypes.is_float(d)`, ..."""
 
     void = DType(-1, 0, "void", None, kind="void")

@@ -1,0 +1,1 @@
+"""Graphs as text: dumps, Python source, short expressions, pictures."""
