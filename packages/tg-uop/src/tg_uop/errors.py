@@ -234,3 +234,28 @@ class GraphTextError(TgError, ValueError):
     def __str__(self) -> str:
         shown = f": {self.text}" if self.text else ""
         return f"line {self.line} of the graph's text: {self.reason}{shown}"
+
+
+class PipelineError(TgError, ValueError):
+    """A list of passes that do not go together."""
+
+    def __init__(self, *, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(name, reason)
+
+    def __str__(self) -> str:
+        return f"pass {self.name!r} cannot stand here: {self.reason}"
+
+
+class PassError(TgError, RuntimeError):
+    """A pass that made a graph which is not in the form it promises."""
+
+    def __init__(self, *, name: str, form: str, cause: SpecError) -> None:
+        self.name = name
+        self.form = form
+        self.cause = cause
+        super().__init__(name, form, cause)
+
+    def __str__(self) -> str:
+        return f"pass {self.name!r} made a graph that is not in {self.form} form\n{self.cause}"

@@ -1,0 +1,1 @@
+"""Patterns, matchers, and the drivers that rewrite a graph with them."""
