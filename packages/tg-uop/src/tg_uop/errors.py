@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
 class TgError(Exception):
-    """Base of every error that tg raises on purpose."""
+    """Base of every error that tg raises on purpose. Its fields survive pickling."""
+
+    def __reduce__(self) -> tuple[Callable[..., TgError], tuple[object, ...]]:
+        return _rebuild_error, (type(self), self.args, self.__dict__)
+
+
+def _rebuild_error(
+    kind: type[TgError], args: tuple[object, ...], fields: dict[str, object]
+) -> TgError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
 
 
 def _listed(names: Sequence[object]) -> str:

@@ -465,13 +465,25 @@ def scalar_const(value: object, dtype: DType) -> ConstValue:
         return value if type(value) is ConstFloat else ConstFloat(value)
     if dtype.is_bool:
         return bool(value)
-    return wrap_int(_int_of(value), dtype)
+    return int_from_float(value, dtype) if isinstance(value, float) else wrap_int(int(value), dtype)
 
 
-def _int_of(value: int | float) -> int:
-    if not isinstance(value, float):
-        return int(value)
-    return int(value) if abs(value) < inf else -(1 << 63) * int(not isnan(value))
+def int_from_float(value: float, dtype: DType) -> int:
+    """`value` truncated to an integer of `dtype`.
+
+    NaN gives 0. What an int64 cannot hold becomes the lowest int64 (an uint64 holds what it can),
+    and that wraps at the width, as float to int conversion does on x86.
+    """
+    if isnan(value):
+        return 0
+    lowest = -(1 << 63)
+    if abs(value) == inf:
+        return wrap_int(lowest, dtype)
+    whole = int(value)
+    limit = 1 << (64 if dtype._scalar is dtypes.uint64 else 63)
+    if dtype._scalar is not dtypes.weakint and not lowest <= whole < limit:
+        whole = lowest
+    return wrap_int(whole, dtype)
 
 
 def wrap_int(value: int, dtype: DType) -> int:
