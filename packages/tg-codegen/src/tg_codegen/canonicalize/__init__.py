@@ -1,0 +1,1 @@
+"""Choose one spelling among equal kernels."""

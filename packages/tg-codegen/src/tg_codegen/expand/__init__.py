@@ -1,0 +1,1 @@
+"""From kernel form to expanded form: one step a file."""

@@ -1,0 +1,1 @@
+"""From lowered form to linear form."""

@@ -1,0 +1,93 @@
+"""Find the loop that each node of a lowered kernel belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tg_codegen.errors import KernelFormError
+from tg_uop import Ops, UOp
+
+
+@dataclass(slots=True)
+class Block:
+    """The body of a loop, or of the whole kernel (`loop` is None).
+
+    `nodes` are in an order in which operands come first; the END of a loop inside stands for it.
+    """
+
+    loop: UOp | None
+    parent: Block | None
+    depth: int
+    nodes: list[UOp] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class BlockTree:
+    """All blocks of a kernel: the root, and the body of each loop by its RANGE."""
+
+    root: Block
+    bodies: dict[UOp, Block]
+
+    def home(self, node: UOp) -> Block:
+        """The block of the innermost loop that `node` depends on."""
+        found = self.root
+        for loop in node.ranges:
+            body = self.bodies[loop]
+            if body.depth > found.depth:
+                found = body
+        return found
+
+
+def single_ends(kernel: UOp) -> UOp:
+    """The kernel with one END for each loop, nested, outer loops outside."""
+    several = [n for n in kernel.toposort() if n.op is Ops.END and len(n.ended_ranges) > 1]
+    for end in several:
+        ordered = sorted(end.ended_ranges, key=lambda r: r.range_arg.axis_id, reverse=True)
+        nested = end.ended_effect
+        for loop in ordered:
+            nested = nested.end(loop)
+        kernel = kernel.substitute({end: nested})
+    return kernel
+
+
+def block_tree(order: Iterable[UOp]) -> BlockTree:
+    """The nest of loops, outer ones before inner ones.
+
+    Raises `KernelFormError` when a loop is closed twice, or never.
+    """
+    ends: dict[UOp, UOp] = {}
+    loops: list[UOp] = []
+    for node in order:
+        if node.op is Ops.RANGE:
+            loops.append(node)
+        if node.op is not Ops.END:
+            continue
+        for loop in node.ended_ranges:
+            if ends.setdefault(loop, node) is not node:
+                raise KernelFormError(
+                    node=f"RANGE {loop.arg}",
+                    reason="two ENDs close it",
+                    hint="give each END ranges of its own",
+                )
+    root = Block(None, None, 0)
+    bodies: dict[UOp, Block] = {}
+    for loop in sorted(loops, key=lambda r: len(_around(r, ends))):
+        around = _around(loop, ends)
+        parent = root
+        for other in around:
+            if bodies[other].depth > parent.depth:
+                parent = bodies[other]
+        bodies[loop] = Block(loop, parent, parent.depth + 1)
+    return BlockTree(root, bodies)
+
+
+def _around(loop: UOp, ends: dict[UOp, UOp]) -> dict[UOp, None]:
+    end = ends.get(loop)
+    if end is None:
+        raise KernelFormError(
+            node=f"RANGE {loop.arg}",
+            reason="no END closes it",
+            hint="end each store over all the ranges that it depends on",
+        )
+    return end.ranges

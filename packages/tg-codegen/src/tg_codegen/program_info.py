@@ -1,0 +1,103 @@
+"""Read launch data off a kernel: its name, sizes, arguments and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tg_uop import AxisType, KernelInfo, Ops, ProgramInfo, UOp
+from tg_uop.ir.args import ParamArg, Size, SpecialArg
+
+UNNAMED = KernelInfo().name
+CORE_ID = "core_id"
+HASH_DIGITS = 6
+
+
+def kernel_name(kernel: UOp, key: bytes) -> str:
+    """A name that says what the loops are: `r_64_32_16n1f03ab`, or the name that the kernel has.
+
+    It begins with E for elementwise kernels and r for those that reduce; the sizes follow from
+    the outermost axis inwards, `n` and the beginning of the hash of the kernel as it was given.
+    """
+    info = kernel.arg
+    if isinstance(info, KernelInfo) and info.name not in (UNNAMED, ""):
+        return info.name
+    ranges = [n for n in kernel.toposort() if n.op is Ops.RANGE]
+    ranges.sort(key=lambda r: (r.axis_type.is_reduce, r.range_arg.axis_id))
+    sizes = [_size_text(r) for r in ranges]
+    kind = "r" if any(r.axis_type.is_reduce for r in ranges) else "E"
+    return "_".join([kind, *sizes]) + f"n{key.hex()[:HASH_DIGITS]}"
+
+
+def _size_text(node: UOp) -> str:
+    size = node.size
+    if isinstance(size, int):
+        return str(size)
+    names = [variable.var_name for variable in size.variables()]
+    return "".join(names) if names else "x"
+
+
+def program_info(
+    nodes: Iterable[UOp], info: KernelInfo, name: str, has_groups: bool
+) -> ProgramInfo:
+    """Launch data from the nodes of a kernel in lowered or linear form.
+
+    `has_groups` says whether the device launches work-groups (else it numbers threads).
+    """
+    slots: set[int] = set()
+    stored: set[int] = set()
+    loaded: set[int] = set()
+    variables: dict[str, UOp] = {}
+    sizes: dict[str, Size] = {}
+    for node in nodes:
+        if node.op is Ops.PARAM:
+            slots.add(param_slot(node))
+        elif node.op is Ops.DEFINE_VAR:
+            variables[node.var_name] = node
+        elif node.op is Ops.SPECIAL and isinstance(node.arg, SpecialArg):
+            sizes[node.arg.name] = node.size
+        elif node.op is Ops.STORE:
+            stored.update(_slots_of(node.stored_target))
+        elif node.op is Ops.LOAD:
+            loaded.update(_slots_of(node.load_index))
+    return ProgramInfo(
+        name=name,
+        global_size=_global_size(sizes, has_groups),
+        local_size=_three(sizes, "lidx") if has_groups else None,
+        vars=tuple(variables[n] for n in sorted(variables)),
+        globals=tuple(sorted(slots)),
+        outs=tuple(sorted(stored)),
+        ins=tuple(sorted(loaded)),
+        estimates=info.estimates,
+        applied_opts=info.applied_opts,
+    )
+
+
+def param_slot(node: UOp) -> int:
+    """Of a PARAM: the number of the argument."""
+    assert isinstance(node.arg, ParamArg), f"{node.op} is no PARAM"
+    return node.arg.slot
+
+
+def _slots_of(address: UOp) -> list[int]:
+    """The argument that an address points into; none for scratch memory."""
+    node = address
+    while node.op in (Ops.INDEX, Ops.AFTER, Ops.CAST, Ops.RESHAPE):
+        node = node.src[0]
+    return [param_slot(node)] if node.op is Ops.PARAM else []
+
+
+def _global_size(sizes: dict[str, Size], has_groups: bool) -> tuple[Size, Size, Size]:
+    if has_groups:
+        return _three(sizes, "gidx")
+    return sizes.get(CORE_ID, 1), 1, 1
+
+
+def _three(sizes: dict[str, Size], prefix: str) -> tuple[Size, Size, Size]:
+    first, second, third = (sizes.get(f"{prefix}{i}", 1) for i in range(3))
+    return first, second, third
+
+
+def places_work(ranges: Iterable[AxisType]) -> bool:
+    """Whether any axis has a place on the device."""
+    placed = (AxisType.GLOBAL, AxisType.LOCAL, AxisType.WARP, AxisType.THREAD)
+    return any(r in placed for r in ranges)
