@@ -1,0 +1,1 @@
+"""Say something about kernels without changing them."""

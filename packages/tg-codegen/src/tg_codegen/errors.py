@@ -1,0 +1,69 @@
+"""Every exception of the package, one tree under TgError."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tg_uop.errors import TgError
+
+
+class CodegenError(TgError):
+    """Base of every error that turning a kernel into a program raises on purpose."""
+
+
+class KernelOptError(CodegenError, ValueError):
+    """An optimization that cannot be applied to this kernel on this target."""
+
+    def __init__(self, *, opt: object, kernel: str, reason: str, hint: str = "") -> None:
+        self.opt = opt
+        self.kernel = kernel
+        self.reason = reason
+        self.hint = hint
+        super().__init__(opt, kernel, reason, hint)
+
+    def __str__(self) -> str:
+        text = f"{self.opt} on kernel {self.kernel}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class KernelFormError(CodegenError, ValueError):
+    """A graph given as a kernel or program that is none."""
+
+    def __init__(self, *, node: str, reason: str, hint: str = "") -> None:
+        self.node = node
+        self.reason = reason
+        self.hint = hint
+        super().__init__(node, reason, hint)
+
+    def __str__(self) -> str:
+        text = f"{self.node}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class UnsupportedError(CodegenError, NotImplementedError):
+    """Something that the target has no way to do."""
+
+    def __init__(self, *, what: str, target: str, reason: str, hint: str = "") -> None:
+        self.what = what
+        self.target = target
+        self.reason = reason
+        self.hint = hint
+        super().__init__(what, target, reason, hint)
+
+    def __str__(self) -> str:
+        text = f"{self.what} on {self.target}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class SearchError(CodegenError, RuntimeError):
+    """A beam search in which no candidate could be measured."""
+
+    def __init__(self, *, kernel: str, tried: int, failures: Sequence[str]) -> None:
+        self.kernel = kernel
+        self.tried = tried
+        self.failures = tuple(failures)
+        super().__init__(kernel, tried, self.failures)
+
+    def __str__(self) -> str:
+        shown = "; ".join(self.failures[:3])
+        return f"search on kernel {self.kernel}: none of {self.tried} candidates ran ({shown})"

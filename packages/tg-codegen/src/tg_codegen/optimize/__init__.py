@@ -1,0 +1,1 @@
+"""Choose loop structure: Opts, the state they apply to, strategies and search."""

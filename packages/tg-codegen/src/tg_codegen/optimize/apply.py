@@ -1,0 +1,288 @@
+"""Apply one Opt to a loop nest, or say why it cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+
+from tg_codegen.errors import KernelOptError
+from tg_codegen.optimize.loop_nest import (
+    OUTPUT_LOOPS,
+    SPLITTABLE_OUTPUTS,
+    SPLITTABLE_REDUCES,
+    LoopNest,
+)
+from tg_codegen.optimize.opts import MAX_LANES, MAX_UNROLL, MAX_UPCAST
+from tg_codegen.optimize.staging import StagingRefusal, stage_operand
+from tg_uop import AxisType, Opt, OptOps, UOp
+
+
+def apply_to(nest: LoopNest, opt: Opt) -> None:
+    """Change `nest` as `opt` says; on `KernelOptError` it is unchanged."""
+    if opt.op is not OptOps.NOLOCALS and nest.has_ordered_effects:
+        raise refusal(
+            nest,
+            opt,
+            "the kernel orders effects of its own (AFTER), which splitting loops could break",
+            "give such a kernel opts_to_apply=() and write its loops with their roles",
+        )
+    APPLIERS[opt.op](nest, opt)
+
+
+def refusal(nest: LoopNest, opt: Opt, reason: str, hint: str = "") -> KernelOptError:
+    """The error for `opt` on this kernel."""
+    return KernelOptError(opt=opt, kernel=nest.info.name, reason=reason, hint=hint)
+
+
+# *** the axis and the amount that an Opt names ***
+
+
+def _pick(nest: LoopNest, opt: Opt, among: list[int], what: str) -> UOp:
+    """The loop that `opt.axis` names, counting within `among`."""
+    if opt.axis is None or not 0 <= opt.axis < len(among):
+        count = len(among)
+        hint = f"axes 0 to {count - 1} exist" if count else f"the kernel has no {what}"
+        raise refusal(nest, opt, f"there is no {what} number {opt.axis}", hint)
+    return nest.rngs[among[opt.axis]]
+
+
+def _any_axis(nest: LoopNest, opt: Opt) -> UOp:
+    return _pick(nest, opt, list(range(nest.shape_len)), "axis")
+
+
+def _amount(nest: LoopNest, opt: Opt, loop: UOp) -> int:
+    """How many steps `opt` takes from `loop`; 0 stands for all."""
+    size = loop.size
+    if not isinstance(size, int):
+        raise refusal(
+            nest,
+            opt,
+            f"the axis has {size.render(simplify=False)} steps, known only when it runs",
+            "take an axis of known size",
+        )
+    if not isinstance(opt.arg, int):
+        raise refusal(nest, opt, f"{opt.arg!r} is no number of steps", "give an int, 0 for all")
+    amount = size if opt.arg == 0 else opt.arg
+    if amount < 2:
+        raise refusal(nest, opt, f"{amount} steps are nothing to split", "take 2 or more")
+    if size % amount:
+        fitting = [d for d in range(2, min(size, MAX_LANES) + 1) if size % d == 0]
+        reason = f"the axis has {size} steps, which {amount} does not divide"
+        hint = f"pad it first with Opt(OptOps.PADTO, axis, {amount})"
+        if fitting:
+            hint += f", or split by one of {fitting[:12]}"
+        raise refusal(nest, opt, reason, hint)
+    return amount
+
+
+def _at_most(nest: LoopNest, opt: Opt, amount: int, limit: int, what: str) -> None:
+    if amount > limit:
+        raise refusal(nest, opt, f"{amount} {what} are more than {limit}", f"take at most {limit}")
+
+
+def _role(nest: LoopNest, opt: Opt, loop: UOp, wanted: frozenset[AxisType], hint: str) -> None:
+    if loop.axis_type not in wanted:
+        names = ", ".join(sorted(role.name for role in wanted))
+        raise refusal(nest, opt, f"a {loop.axis_type.name} axis is none of {names}", hint)
+
+
+# *** one function an OptOps ***
+
+
+def _upcast(nest: LoopNest, opt: Opt) -> None:
+    loop = _any_axis(nest, opt)
+    amount = _amount(nest, opt, loop)
+    _role(nest, opt, loop, SPLITTABLE_OUTPUTS, "UNROLL is for reduce axes")
+    _at_most(nest, opt, amount, MAX_UPCAST, "copies")
+    nest.split(loop, amount, AxisType.UPCAST)
+
+
+def _unroll(nest: LoopNest, opt: Opt) -> None:
+    loop = _pick(nest, opt, nest.unrollable_dims, "reduce axis to unroll")
+    amount = _amount(nest, opt, loop)
+    _at_most(nest, opt, amount, MAX_UNROLL, "copies")
+    if loop.axis_type is AxisType.GROUP_REDUCE:
+        _role(nest, opt, loop, frozenset((AxisType.REDUCE,)), "unroll before grouping")
+    nest.split(loop, amount, AxisType.UNROLL)
+
+
+def _lanes(nest: LoopNest, opt: Opt) -> None:
+    loop = _any_axis(nest, opt)
+    amount = _amount(nest, opt, loop)
+    _at_most(nest, opt, amount, MAX_LANES, "lanes")
+    if nest.caps.vector_bits and not nest.caps.vector_any_width and amount & (amount - 1):
+        raise refusal(
+            nest,
+            opt,
+            f"a vector of this target cannot have {amount} lanes",
+            "take a power of two and UPCAST the rest, or pad the axis",
+        )
+    reducing = loop in nest.reduce_loops
+    wanted = SPLITTABLE_OUTPUTS | SPLITTABLE_REDUCES | {AxisType.UPCAST, AxisType.UNROLL}
+    _role(nest, opt, loop, wanted, "lanes come from a loop of one thread")
+    before = nest.ast
+    nest.split(loop, amount, AxisType.UNROLL if reducing else AxisType.UPCAST, lanes=True)
+    for node in nest.ast.toposort():
+        if sum(r.range_arg.lanes for r in node.ranges) > 1:
+            nest.set_ast(before)
+            raise refusal(
+                nest,
+                opt,
+                "one value would depend on two axes of lanes",
+                "keep one axis of lanes among the axes of each value",
+            )
+
+
+def _local(nest: LoopNest, opt: Opt) -> None:
+    if not nest.caps.has_local:
+        raise refusal(nest, opt, "the target has no work-groups", "on a CPU take THREAD or LANES")
+    if nest.info.dont_use_locals:
+        raise refusal(nest, opt, "the kernel uses no work-groups (NOLOCALS)", "leave NOLOCALS out")
+    loop = _any_axis(nest, opt)
+    amount = _amount(nest, opt, loop)
+    _role(nest, opt, loop, OUTPUT_LOOPS, "GROUP is for reduce axes")
+    if loop not in nest.shared_output_loops:
+        raise refusal(nest, opt, "not every output moves with this axis", "take a shared axis")
+    _check_group_size(nest, opt, amount)
+    nest.split(loop, amount, AxisType.LOCAL)
+
+
+def _check_group_size(nest: LoopNest, opt: Opt, amount: int) -> None:
+    members = nest.axes_of(AxisType.LOCAL, AxisType.WARP, AxisType.GROUP_REDUCE)
+    total = amount * prod(int(nest.rngs[i].size) for i in members)
+    limit = nest.caps.max_workgroup
+    if limit > 1:
+        _at_most(nest, opt, total, limit, "work-items of a group")
+
+
+def _group(nest: LoopNest, opt: Opt) -> None:
+    top = opt.op is OptOps.GROUPTOP
+    if not (nest.caps.has_local and nest.caps.has_shared):
+        raise refusal(
+            nest, opt, "the target has no memory that a group shares", "UNROLL the axis instead"
+        )
+    if nest.info.dont_use_locals:
+        raise refusal(nest, opt, "the kernel uses no work-groups (NOLOCALS)", "leave NOLOCALS out")
+    loop = _pick(nest, opt, nest.axes_of(AxisType.REDUCE), "reduce axis to group")
+    amount = _amount(nest, opt, loop)
+    _check_group_size(nest, opt, amount)
+    closing = [node for node in nest.reduces if loop in node.reduce_ranges]
+    nested = any(len(node.reduced_value.ranges.keys() & nest.reduce_loops.keys()) >
+                 len(node.reduce_ranges) for node in closing)
+    if nested:
+        raise refusal(nest, opt, "the reduction runs inside another one", "group the outer one")
+    width = prod(int(nest.rngs[i].size) for i in nest.axes_of(AxisType.UPCAST, AxisType.LOCAL))
+    needed = amount * width * max(node.dtype.itemsize for node in closing)
+    if nest.caps.shared_bytes and needed > nest.caps.shared_bytes:
+        raise refusal(
+            nest,
+            opt,
+            f"it needs {needed} bytes of shared memory, the target has {nest.caps.shared_bytes}",
+            "group by less or upcast less",
+        )
+    nest.split(loop, amount, AxisType.GROUP_REDUCE, top=top)
+
+
+def _thread(nest: LoopNest, opt: Opt) -> None:
+    if not nest.caps.has_threads:
+        raise refusal(nest, opt, "the target starts no threads", "LOCAL is for GPUs")
+    if nest.axes_of(AxisType.THREAD):
+        raise refusal(nest, opt, "the kernel has a THREAD axis already", "one is the limit")
+    loop = _any_axis(nest, opt)
+    amount = _amount(nest, opt, loop)
+    _role(nest, opt, loop, OUTPUT_LOOPS, "only loops over outputs may be split over threads")
+    _at_most(nest, opt, amount, nest.caps.max_threads, "threads")
+    if loop not in nest.shared_output_loops:
+        raise refusal(nest, opt, "not every output moves with this axis", "take a shared axis")
+    nest.split(loop, amount, AxisType.THREAD, top=True)
+
+
+def _swap(nest: LoopNest, opt: Opt) -> None:
+    loop = _any_axis(nest, opt)
+    if not isinstance(opt.arg, int) or not 0 <= opt.arg < nest.shape_len:
+        raise refusal(nest, opt, f"there is no axis number {opt.arg}", "arg names the other axis")
+    other = nest.rngs[opt.arg]
+    if other is loop:
+        raise refusal(nest, opt, "an axis swapped with itself stays", "name two axes")
+    for part in (loop, other):
+        _role(nest, opt, part, OUTPUT_LOOPS, "only loops over outputs can change places")
+    if loop.axis_type is not other.axis_type:
+        raise refusal(nest, opt, "the axes have different roles", "swap axes of one role")
+    nest.swap(loop, other)
+
+
+def _padto(nest: LoopNest, opt: Opt) -> None:
+    loop = _any_axis(nest, opt)
+    size, multiple = loop.size, opt.arg
+    if not isinstance(size, int):
+        raise refusal(nest, opt, "the axis has a size known only when it runs", "take another")
+    if not isinstance(multiple, int) or multiple < 2:
+        raise refusal(nest, opt, f"{multiple!r} is no multiple to pad to", "give 2 or more")
+    _role(
+        nest,
+        opt,
+        loop,
+        SPLITTABLE_OUTPUTS | SPLITTABLE_REDUCES,
+        "pad before the axis is replicated or split over threads",
+    )
+    padded = -(-size // multiple) * multiple
+    if padded == size:
+        raise refusal(nest, opt, f"{size} is a multiple of {multiple} already", "leave it out")
+    if padded > 4 * size:
+        raise refusal(
+            nest,
+            opt,
+            f"{size} steps padded to {padded} are mostly padding",
+            f"pad to {size * 4} or less",
+        )
+    nest.pad(loop, padded)
+
+
+def _nolocals(nest: LoopNest, opt: Opt) -> None:
+    if nest.axes_of(AxisType.LOCAL, AxisType.WARP, AxisType.GROUP_REDUCE):
+        raise refusal(nest, opt, "the kernel has axes of a work-group already", "put it first")
+    nest.set_ast(nest.ast.replace(arg=replace(nest.info, dont_use_locals=True)))
+
+
+def _stage(nest: LoopNest, opt: Opt) -> None:
+    if not isinstance(opt.arg, tuple) or len(opt.arg) != 1:
+        raise refusal(nest, opt, f"{opt.arg!r} names no operand", "give (number in bufs,)")
+    bufs = nest.bufs
+    number = opt.arg[0]
+    if not 0 <= number < len(bufs):
+        raise refusal(nest, opt, f"there is no operand {number}", f"there are {len(bufs)}")
+    if opt.axis is not None:
+        _any_axis(nest, opt)
+    try:
+        nest.set_ast(stage_operand(nest, bufs[number], opt.axis))
+    except StagingRefusal as error:
+        raise refusal(nest, opt, error.reason, error.hint) from None
+
+
+def _tensor_core(nest: LoopNest, opt: Opt) -> None:
+    if not nest.caps.tensor_cores:
+        raise refusal(nest, opt, "the target has no tensor cores", "UPCAST and LANES tile a matmul")
+    names = ", ".join(unit.name for unit in nest.caps.tensor_cores)
+    raise refusal(
+        nest,
+        opt,
+        f"no layout of this kernel for {names} is known",
+        "UPCAST and LANES tile a matmul without them",
+    )
+
+
+APPLIERS: dict[OptOps, Callable[[LoopNest, Opt], None]] = {
+    OptOps.UPCAST: _upcast,
+    OptOps.UNROLL: _unroll,
+    OptOps.LANES: _lanes,
+    OptOps.LOCAL: _local,
+    OptOps.GROUP: _group,
+    OptOps.GROUPTOP: _group,
+    OptOps.THREAD: _thread,
+    OptOps.SWAP: _swap,
+    OptOps.PADTO: _padto,
+    OptOps.NOLOCALS: _nolocals,
+    OptOps.STAGE: _stage,
+    OptOps.TC: _tensor_core,
+}
