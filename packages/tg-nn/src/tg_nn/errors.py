@@ -1,0 +1,77 @@
+"""Every exception of the package, one tree on that of tg-uop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tg_uop.errors import TgError
+
+
+class LayerError(TgError, ValueError):
+    """Arguments that a layer cannot be built or called with."""
+
+    def __init__(self, *, layer: str, reason: str, hint: str = "") -> None:
+        self.layer = layer
+        self.reason = reason
+        self.hint = hint
+        super().__init__(layer, reason, hint)
+
+    def __str__(self) -> str:
+        return f"{self.layer}: {self.reason}" + (f"; {self.hint}" if self.hint else "")
+
+
+class OptimizerError(TgError, ValueError):
+    """Parameters or settings that an optimizer cannot work with, or a step at the wrong time."""
+
+    def __init__(self, *, optimizer: str, reason: str, hint: str = "") -> None:
+        self.optimizer = optimizer
+        self.reason = reason
+        self.hint = hint
+        super().__init__(optimizer, reason, hint)
+
+    def __str__(self) -> str:
+        return f"{self.optimizer}: {self.reason}" + (f"; {self.hint}" if self.hint else "")
+
+
+class StateDictError(TgError, KeyError):
+    """A state dict whose names or shapes are not those of the model."""
+
+    def __init__(
+        self,
+        *,
+        missing: Sequence[str] = (),
+        unexpected: Sequence[str] = (),
+        mismatched: Sequence[str] = (),
+    ) -> None:
+        self.missing = tuple(missing)
+        self.unexpected = tuple(unexpected)
+        self.mismatched = tuple(mismatched)
+        super().__init__(self.missing, self.unexpected, self.mismatched)
+
+    def __str__(self) -> str:
+        parts = []
+        if self.missing:
+            parts.append(f"missing: {', '.join(self.missing)}")
+        if self.unexpected:
+            parts.append(f"unexpected: {', '.join(self.unexpected)}")
+        if self.mismatched:
+            parts.append(f"of another shape: {', '.join(self.mismatched)}")
+        return (
+            f"the state dict does not fit the model ({'; '.join(parts)}); nothing was loaded; "
+            "strict=False loads what fits"
+        )
+
+
+class FileFormatError(TgError, ValueError):
+    """A file that is not what its name says, cut off, or damaged."""
+
+    def __init__(self, *, path: Path | str, expected: str, reason: str, offset: int = 0) -> None:
+        self.path = str(path)
+        self.expected = expected
+        self.reason = reason
+        self.offset = offset
+        super().__init__(self.path, expected, reason, offset)
+
+    def __str__(self) -> str:
+        return f"{self.path} is no valid {self.expected} file (offset {self.offset}): {self.reason}"

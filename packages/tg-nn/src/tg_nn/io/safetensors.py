@@ -1,0 +1,154 @@
+"""Read and write safetensors files, through the safetensors package."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import safetensors
+from numpy.typing import NDArray
+from tg_tensor import Tensor, dtypes
+from tg_uop import DType
+
+from tg_nn.errors import FileFormatError
+
+# names of the format's specification
+DTYPE_OF_NAME: dict[str, DType] = {
+    "BOOL": dtypes.bool,
+    "U8": dtypes.uint8,
+    "I8": dtypes.int8,
+    "U16": dtypes.uint16,
+    "I16": dtypes.int16,
+    "U32": dtypes.uint32,
+    "I32": dtypes.int32,
+    "U64": dtypes.uint64,
+    "I64": dtypes.int64,
+    "F16": dtypes.float16,
+    "BF16": dtypes.bfloat16,
+    "F32": dtypes.float32,
+    "F64": dtypes.float64,
+    "F8_E4M3": dtypes.fp8e4m3,
+    "F8_E5M2": dtypes.fp8e5m2,
+}
+SERIALIZED_NAME: dict[DType, str] = {
+    dtypes.bool: "bool",
+    dtypes.uint8: "uint8",
+    dtypes.int8: "int8",
+    dtypes.uint16: "uint16",
+    dtypes.int16: "int16",
+    dtypes.uint32: "uint32",
+    dtypes.int32: "int32",
+    dtypes.uint64: "uint64",
+    dtypes.int64: "int64",
+    dtypes.float16: "float16",
+    dtypes.bfloat16: "bfloat16",
+    dtypes.float32: "float32",
+    dtypes.float64: "float64",
+    dtypes.fp8e4m3: "float8_e4m3fn",
+    dtypes.fp8e5m2: "float8_e5m2",
+}
+
+LENGTH_BYTES = 8
+MAX_HEADER_BYTES = 100_000_000  # the limit of the format's own reader
+
+
+def safe_save(
+    tensors: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write tensors by name to a safetensors file; an existing file is replaced as a whole.
+
+    Raises `TypeError` for a dtype that the format does not have.
+
+    >>> safe_save({"weight": Tensor([1.0, 2.0])}, "weights.safetensors")
+    """
+    target = Path(path)
+    # the arrays own the memory whose addresses the writer gets, so they must live until it is done
+    arrays = {name: _bytes_of(tensor) for name, tensor in tensors.items()}
+    specs = {name: _spec(name, tensors[name], array) for name, array in arrays.items()}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(descriptor)
+    try:
+        safetensors.serialize_file(specs, temporary, dict(metadata) if metadata else None)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def safe_load(source: str | Path | bytes, device: str | None = None) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, or of its bytes, by name.
+
+    Raises `FileFormatError` for a file that is cut off or damaged, `OSError` for one that cannot
+    be read.
+
+    >>> safe_load("weights.safetensors")["weight"].shape
+    (2,)
+    """
+    name = "<bytes>" if isinstance(source, bytes) else str(source)
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    try:
+        entries = safetensors.deserialize(data)
+    except safetensors.SafetensorError as error:
+        raise FileFormatError(path=name, expected="safetensors", reason=str(error)) from error
+    loaded = {}
+    for key, entry in entries:
+        dtype = DTYPE_OF_NAME.get(entry["dtype"])
+        if dtype is None:
+            reason = f"tensor {key!r} has dtype {entry['dtype']}, which is not supported"
+            raise FileFormatError(path=name, expected="safetensors", reason=reason)
+        flat = Tensor(bytes(entry["data"]), dtype=dtype, device=device)
+        loaded[key] = flat.reshape(tuple(entry["shape"]))
+    return loaded
+
+
+def safe_load_metadata(path: str | Path) -> dict[str, object]:
+    """The header of a safetensors file: dtype, shape and place of each tensor, and `__metadata__`.
+
+    Raises `FileFormatError` when the header is not there or damaged.
+    """
+    file_size = Path(path).stat().st_size
+    with open(path, "rb") as file:
+        length_field = file.read(LENGTH_BYTES)
+        length = int.from_bytes(length_field, "little")
+        limit = min(file_size - LENGTH_BYTES, MAX_HEADER_BYTES)
+        if len(length_field) < LENGTH_BYTES or length > limit:
+            reason = f"the header claims {length} bytes, the file has {file_size}"
+            raise FileFormatError(path=path, expected="safetensors", reason=reason)
+        text = file.read(length)
+    try:
+        header = json.loads(text)
+    except ValueError as error:
+        raise FileFormatError(
+            path=path, expected="safetensors", reason=f"header: {error}", offset=LENGTH_BYTES
+        ) from error
+    if not isinstance(header, dict):
+        raise FileFormatError(
+            path=path,
+            expected="safetensors",
+            reason="the header is no JSON object",
+            offset=LENGTH_BYTES,
+        )
+    return header
+
+
+def _bytes_of(tensor: Tensor) -> NDArray[np.uint8]:
+    if tensor.numel() == 0:
+        return np.empty(0, np.uint8)
+    return np.frombuffer(tensor.contiguous().data().cast("B"), np.uint8)
+
+
+def _spec(name: str, tensor: Tensor, array: NDArray[np.uint8]) -> safetensors.TensorSpec:
+    spelled = SERIALIZED_NAME.get(tensor.dtype)
+    if spelled is None:
+        raise TypeError(f"tensor {name!r}: safetensors has no dtype for {tensor.dtype}")
+    return safetensors.TensorSpec(
+        dtype=spelled,
+        shape=list(tensor.shape),
+        data_ptr=array.ctypes.data,
+        data_len=array.nbytes,
+    )

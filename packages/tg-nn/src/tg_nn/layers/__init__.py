@@ -1,0 +1,1 @@
+"""Layers: each holds its tensors as attributes and is called on its input."""

@@ -1,0 +1,208 @@
+"""Convolutions as layers, in one and two dimensions, plain and transposed."""
+
+from __future__ import annotations
+
+import math
+
+from tg_tensor import Tensor
+
+from tg_nn.errors import LayerError
+
+Sizes = int | tuple[int, ...]
+
+
+def as_sizes(value: Sizes, dims: int, what: str) -> tuple[int, ...]:
+    """One size an axis.
+
+    Raises `LayerError` when a tuple has another number of axes.
+    """
+    if isinstance(value, int):
+        return (value,) * dims
+    if len(value) != dims:
+        raise LayerError(layer=what, reason=f"{value} are not {dims} sizes")
+    return tuple(value)
+
+
+class ConvNd:
+    """What the convolution layers share; weight is (out, in / groups, *kernel)."""
+
+    def __init__(
+        self,
+        dims: int,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes,
+        padding: Sizes | str,
+        dilation: Sizes,
+        groups: int,
+        bias: bool,
+        transposed: bool = False,
+    ) -> None:
+        name = type(self).__name__
+        if min(in_channels, out_channels, groups) < 1:
+            raise LayerError(layer=name, reason="channels and groups must be at least 1")
+        if in_channels % groups or out_channels % groups:
+            raise LayerError(
+                layer=name,
+                reason=f"{groups} groups do not divide {in_channels} in and {out_channels} out",
+            )
+        self.kernel_size = as_sizes(kernel_size, dims, name)
+        self.stride = as_sizes(stride, dims, name)
+        self.dilation = as_sizes(dilation, dims, name)
+        self.groups = groups
+        self.padding = self._padding(padding, dims, name)
+        first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
+        self._fan_in = second // groups * math.prod(self.kernel_size)
+        bound = 1 / math.sqrt(self._fan_in)
+        shape = (first, second // groups, *self.kernel_size)
+        self.weight = Tensor.uniform(*shape, low=-bound, high=bound)
+        self.bias = Tensor.uniform(out_channels, low=-bound, high=bound) if bias else None
+
+    def _padding(self, padding: Sizes | str, dims: int, name: str) -> tuple[int, ...]:
+        """Per axis, or as (left, right, top, bottom) for "same" with an odd total."""
+        if not isinstance(padding, str):
+            return as_sizes(padding, dims, name)
+        if padding == "valid":
+            return (0,) * dims
+        if padding != "same":
+            raise LayerError(
+                layer=name, reason=f"padding {padding!r}", hint='sizes, "same" or "valid"'
+            )
+        if any(s != 1 for s in self.stride):
+            raise LayerError(layer=name, reason='padding "same" needs stride 1')
+        pairs = []
+        for dilation, kernel in zip(self.dilation[::-1], self.kernel_size[::-1], strict=True):
+            total = dilation * (kernel - 1)
+            pairs += [total // 2, total - total // 2]
+        return tuple(pairs)
+
+
+class Conv2d(ConvNd):
+    """Convolution of (batch, channels, height, width).
+
+    >>> Conv2d(3, 8, 3, padding=1)(Tensor.ones(1, 3, 5, 5)).shape
+    (1, 8, 5, 5)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            2, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias
+        )
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x (batch, in_channels, h, w) gives (batch, out_channels, h', w')."""
+        return x.conv2d(
+            self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding
+        )
+
+
+class Conv1d(ConvNd):
+    """Convolution of (batch, channels, length).
+
+    >>> Conv1d(3, 8, 3)(Tensor.ones(1, 3, 5)).shape
+    (1, 8, 3)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            1, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias
+        )
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x (batch, in_channels, length) gives (batch, out_channels, length')."""
+        return x.conv2d(
+            self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding
+        )
+
+
+class ConvTranspose2d(ConvNd):
+    """Transposed convolution of (batch, channels, height, width).
+
+    The weight is (in, out / groups, *kernel).
+
+    >>> ConvTranspose2d(3, 8, 2, stride=2)(Tensor.ones(1, 3, 5, 5)).shape
+    (1, 8, 10, 10)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Sizes = 1,
+    ) -> None:
+        super().__init__(
+            2, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, True
+        )
+        self.output_padding = as_sizes(output_padding, 2, "ConvTranspose2d")
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x (batch, in_channels, h, w) gives (batch, out_channels, h', w')."""
+        return x.conv_transpose2d(
+            self.weight,
+            self.bias,
+            self.groups,
+            self.stride,
+            self.dilation,
+            self.padding,
+            self.output_padding,
+        )
+
+
+class ConvTranspose1d(ConvNd):
+    """Transposed convolution of (batch, channels, length)."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Sizes = 1,
+    ) -> None:
+        super().__init__(
+            1, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, True
+        )
+        self.output_padding = as_sizes(output_padding, 1, "ConvTranspose1d")
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x (batch, in_channels, length) gives (batch, out_channels, length')."""
+        return x.conv_transpose2d(
+            self.weight,
+            self.bias,
+            self.groups,
+            self.stride,
+            self.dilation,
+            self.padding,
+            self.output_padding,
+        )

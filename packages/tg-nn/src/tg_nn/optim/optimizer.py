@@ -1,0 +1,115 @@
+"""What optimizers share: the parameters, the learning rate, and when things are realized."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tg_tensor import Tensor
+from tg_uop import dtypes
+
+from tg_nn.errors import OptimizerError
+
+
+class Optimizer:
+    """Base of the optimizers; a subclass says by how much each parameter moves.
+
+    Tensors that need no gradient (`requires_grad=False`, such as the running statistics of a
+    BatchNorm) may be among `params`: they are realized with each step, and otherwise left alone.
+    `lr` is a tensor of one element: assign to it to change the learning rate between steps.
+    """
+
+    def __init__(self, params: Sequence[Tensor], lr: float) -> None:
+        name = type(self).__name__
+        if lr < 0:
+            raise OptimizerError(optimizer=name, reason=f"the learning rate {lr} is negative")
+        distinct = list({id(param): param for param in params}.values())
+        for param in distinct:
+            if param.requires_grad is None:
+                param.requires_grad_(True)
+        self.params = [param for param in distinct if param.requires_grad]
+        self.buffers = [param for param in distinct if not param.requires_grad]
+        if not self.params:
+            raise OptimizerError(
+                optimizer=name,
+                reason="no parameter requires a gradient",
+                hint="pass get_parameters(model)",
+            )
+        self.device = self.params[0].device
+        self.lr = self._scalar(lr)
+
+    def _scalar(self, value: float) -> Tensor:
+        """One number on the parameters' device, that is changed in place."""
+        return Tensor([value], device=self.device, dtype=dtypes.float32, requires_grad=False)
+
+    def _state(self) -> list[Tensor]:
+        """A zero for each element of each parameter, in at least 32 bits."""
+        return [
+            Tensor.zeros(
+                *param.shape,
+                device=param.device,
+                dtype=dtypes.float64 if param.dtype == dtypes.float64 else dtypes.float32,
+                requires_grad=False,
+            ).contiguous()
+            for param in self.params
+        ]
+
+    def zero_grad(self) -> None:
+        """Forget the gradients."""
+        for param in self.params:
+            param.grad = None
+
+    def step(self) -> None:
+        """Change the parameters by their gradients.
+
+        Raises `OptimizerError` outside of training and when a parameter has no gradient; nothing
+        is changed then.
+        """
+        Tensor.realize(*self.schedule_step())
+
+    def schedule_step(self) -> list[Tensor]:
+        """Build the step without running it: the tensors to realize."""
+        self._refuse_wrong_time()
+        grads = [param.grad for param in self.params]
+        present = [grad for grad in grads if grad is not None]
+        state = self._update(present)
+        return [*state, *self.params, *self.buffers]
+
+    def _refuse_wrong_time(self) -> None:
+        name = type(self).__name__
+        if not Tensor.training:
+            raise OptimizerError(
+                optimizer=name,
+                reason="step() outside of training",
+                hint="use `with Tensor.train():` around the training step",
+            )
+        lacking = [i for i, param in enumerate(self.params) if param.grad is None]
+        if lacking:
+            raise OptimizerError(
+                optimizer=name,
+                reason=f"parameters {lacking} have no gradient",
+                hint="call backward() on the loss first, and leave unused parameters out",
+            )
+
+    def _update(self, grads: list[Tensor]) -> list[Tensor]:
+        """Assign to the parameters, and return the state tensors that were assigned to."""
+        raise NotImplementedError
+
+
+class OptimizerGroup(Optimizer):
+    """Several optimizers as one."""
+
+    def __init__(self, *optimizers: Optimizer) -> None:
+        if not optimizers:
+            raise OptimizerError(optimizer="OptimizerGroup", reason="no optimizer given")
+        self.optimizers = optimizers
+        self.params = [param for optimizer in optimizers for param in optimizer.params]
+        self.buffers = [buffer for optimizer in optimizers for buffer in optimizer.buffers]
+        self.device = optimizers[0].device
+        self.lr = optimizers[0].lr
+
+    def __getitem__(self, position: int) -> Optimizer:
+        return self.optimizers[position]
+
+    def schedule_step(self) -> list[Tensor]:
+        """The steps of all optimizers."""
+        return [tensor for optimizer in self.optimizers for tensor in optimizer.schedule_step()]

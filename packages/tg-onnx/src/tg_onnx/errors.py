@@ -1,0 +1,73 @@
+"""Every exception of the package, one tree on that of tg-uop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tg_uop.errors import TgError
+
+
+class OnnxError(TgError):
+    """Base of what this package raises."""
+
+
+class ModelFormatError(OnnxError, ValueError):
+    """Bytes that are no ONNX model, or a model that contradicts itself."""
+
+    def __init__(self, *, source: str, reason: str) -> None:
+        self.source = source
+        self.reason = reason
+        super().__init__(source, reason)
+
+    def __str__(self) -> str:
+        return f"{self.source} is no valid ONNX model: {self.reason}"
+
+
+class UnsupportedOperatorError(OnnxError, NotImplementedError):
+    """An operator, or a version or form of one, that this package does not have."""
+
+    def __init__(
+        self, *, operator: str, domain: str, opset: int, node: str, reason: str = ""
+    ) -> None:
+        self.operator = operator
+        self.domain = domain
+        self.opset = opset
+        self.node = node
+        self.reason = reason
+        super().__init__(operator, domain, opset, node, reason)
+
+    def __str__(self) -> str:
+        domain = self.domain or "ai.onnx"
+        text = (
+            f"operator {self.operator} (domain {domain}, opset {self.opset}) "
+            f"of node {self.node!r} is not supported"
+        )
+        return f"{text}: {self.reason}" if self.reason else text
+
+
+class OperatorError(OnnxError, ValueError):
+    """A node whose inputs or attributes do not fit its operator."""
+
+    def __init__(self, *, operator: str, node: str, inputs: Sequence[str], reason: str) -> None:
+        self.operator = operator
+        self.node = node
+        self.inputs = tuple(inputs)
+        self.reason = reason
+        super().__init__(operator, node, self.inputs, reason)
+
+    def __str__(self) -> str:
+        given = ", ".join(self.inputs) or "no inputs"
+        return f"node {self.node!r}: {self.operator} on ({given}): {self.reason}"
+
+
+class ModelInputError(OnnxError, ValueError):
+    """Inputs of a run that are not those which the model declares."""
+
+    def __init__(self, *, name: str, reason: str, expected: str) -> None:
+        self.name = name
+        self.reason = reason
+        self.expected = expected
+        super().__init__(name, reason, expected)
+
+    def __str__(self) -> str:
+        return f"input {self.name!r}: {self.reason}; the model takes {self.expected}"

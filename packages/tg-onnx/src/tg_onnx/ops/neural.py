@@ -1,0 +1,365 @@
+"""Operators of neural networks: products, convolution, pooling, normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tg_tensor import Tensor
+
+from tg_onnx.ops.shape import axis_of
+from tg_onnx.registry import operator
+
+
+@operator("MatMul")
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """NumPy's matmul."""
+    return a.matmul(b)
+
+
+@operator("Gemm")
+def gemm(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    broadcast: int = 0,
+) -> Tensor:
+    """alpha * a @ b + beta * c."""
+    product = (a.transpose() if transA else a) @ (b.transpose() if transB else b)
+    if alpha != 1.0:
+        product = (product * alpha).cast(a.dtype)
+    if c is None:
+        return product
+    return product + (c if beta == 1.0 else (c * beta).cast(c.dtype))
+
+
+@operator("Einsum")
+def einsum(*tensors: Tensor, equation: str) -> Tensor:
+    """Sums of products by index letters."""
+    return Tensor.einsum(equation, *tensors)
+
+
+def window_padding(
+    size: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int] | None,
+    auto_pad: str,
+) -> list[tuple[int, int]]:
+    """Padding before and after each spatial axis."""
+    rank = len(kernel)
+    if auto_pad in ("NOTSET", ""):
+        given = list(pads) if pads is not None else [0] * (2 * rank)
+        return [(given[i], given[i + rank]) for i in range(rank)]
+    if auto_pad == "VALID":
+        return [(0, 0)] * rank
+    pairs = []
+    for n, k, stride, dilation in zip(size, kernel, strides, dilations, strict=True):
+        steps = -(-n // stride)
+        total = max((steps - 1) * stride + dilation * (k - 1) + 1 - n, 0)
+        small, large = total // 2, total - total // 2
+        pairs.append((small, large) if auto_pad == "SAME_UPPER" else (large, small))
+    return pairs
+
+
+def as_torch_padding(pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """(before, after) of the last axis first, as the Tensor methods take it."""
+    return tuple(amount for pair in reversed(pairs) for amount in pair)
+
+
+def spatial(x: Tensor) -> tuple[int, ...]:
+    """The sizes after batch and channels."""
+    return tuple(int(size) for size in x.shape[2:])
+
+
+@operator("Conv")
+def conv(
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    """Convolution in any number of dimensions."""
+    kernel = spatial(w)
+    stride = tuple(strides or (1,) * len(kernel))
+    dilation = tuple(dilations or (1,) * len(kernel))
+    pairs = window_padding(spatial(x), kernel, stride, dilation, pads, auto_pad)
+    return x.conv2d(w, b, group, stride, dilation, as_torch_padding(pairs))
+
+
+@operator("ConvTranspose")
+def conv_transpose(
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    output_padding: Sequence[int] | None = None,
+    output_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    """Transposed convolution: the whole result, cut (or extended) at its borders."""
+    kernel = spatial(w)
+    rank = len(kernel)
+    stride = tuple(strides or (1,) * rank)
+    dilation = tuple(dilations or (1,) * rank)
+    extra = tuple(output_padding or (0,) * rank)
+    full = [
+        (n - 1) * s + d * (k - 1) + 1 + e
+        for n, s, d, k, e in zip(spatial(x), stride, dilation, kernel, extra, strict=True)
+    ]
+    cuts = _transposed_cuts(full, spatial(x), stride, pads, output_shape, auto_pad)
+    y = x.conv_transpose2d(w, b, group, stride, dilation, 0, extra)
+    return y.pad(((0, 0), (0, 0), *((-before, -after) for before, after in cuts)))
+
+
+def _transposed_cuts(
+    full: Sequence[int],
+    size: Sequence[int],
+    stride: Sequence[int],
+    pads: Sequence[int] | None,
+    output_shape: Sequence[int] | None,
+    auto_pad: str,
+) -> list[tuple[int, int]]:
+    rank = len(full)
+    wanted = list(output_shape)[-rank:] if output_shape else None
+    if wanted is None and auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = [n * s for n, s in zip(size, stride, strict=True)]
+    if wanted is None:
+        given = list(pads) if pads is not None else [0] * (2 * rank)
+        return [(given[i], given[i + rank]) for i in range(rank)]
+    cuts = []
+    for have, want in zip(full, wanted, strict=True):
+        total = have - want
+        small, large = total // 2, total - total // 2
+        cuts.append((small, large) if auto_pad == "SAME_UPPER" else (large, small))
+    return cuts
+
+
+def _pool_arguments(
+    x: Tensor,
+    kernel_shape: Sequence[int],
+    strides: Sequence[int] | None,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    auto_pad: str,
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    kernel = tuple(kernel_shape)
+    stride = tuple(strides or (1,) * len(kernel))
+    dilation = tuple(dilations or (1,) * len(kernel))
+    pairs = window_padding(spatial(x), kernel, stride, dilation, pads, auto_pad)
+    return kernel, stride, dilation, as_torch_padding(pairs)
+
+
+@operator("MaxPool")
+def max_pool(
+    x: Tensor,
+    *,
+    kernel_shape: Sequence[int],
+    n_outputs: int,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    storage_order: int = 0,
+    strides: Sequence[int] | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """The greatest of each window, and where asked its position in the input."""
+    kernel, stride, dilation, padding = _pool_arguments(
+        x, kernel_shape, strides, dilations, pads, auto_pad
+    )
+    if n_outputs == 1:
+        return x.max_pool2d(kernel, stride, dilation, padding, bool(ceil_mode))
+    if storage_order:
+        raise NotImplementedError("positions in column-major order")
+    values, indices = x.max_pool2d(
+        kernel, stride, dilation, padding, bool(ceil_mode), return_indices=True
+    )
+    planes = Tensor.arange(int(x.shape[0]) * int(x.shape[1]), device=x.device)
+    plane_size = 1
+    for size in spatial(x):
+        plane_size *= size
+    offset = (planes * plane_size).reshape(x.shape[0], x.shape[1], *(1,) * (x.ndim - 2))
+    return values, (indices + offset).long()
+
+
+@operator("AveragePool")
+def average_pool(
+    x: Tensor,
+    *,
+    kernel_shape: Sequence[int],
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    """The mean of each window."""
+    kernel, stride, dilation, padding = _pool_arguments(
+        x, kernel_shape, strides, dilations, pads, auto_pad
+    )
+    return x.avg_pool2d(kernel, stride, dilation, padding, bool(ceil_mode), bool(count_include_pad))
+
+
+@operator("GlobalAveragePool")
+def global_average_pool(x: Tensor) -> Tensor:
+    """The mean of each channel."""
+    return x.mean(tuple(range(2, x.ndim)), keepdim=True)
+
+
+@operator("GlobalMaxPool")
+def global_max_pool(x: Tensor) -> Tensor:
+    """The greatest of each channel."""
+    return x.max(tuple(range(2, x.ndim)), keepdim=True)
+
+
+@operator("BatchNormalization")
+def batch_normalization(
+    x: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    mean: Tensor,
+    var: Tensor,
+    *,
+    n_outputs: int,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    training_mode: int = 0,
+    spatial: int = 1,
+) -> Tensor:
+    """Normalize by given statistics."""
+    if training_mode or n_outputs > 1:
+        raise NotImplementedError("training mode")
+    return x.batchnorm(scale, bias, mean, (var + epsilon).rsqrt()).cast(x.dtype)
+
+
+@operator("InstanceNormalization")
+def instance_normalization(
+    x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-5
+) -> Tensor:
+    """Normalize each channel of each sample."""
+    shape = (1, -1) + (1,) * (x.ndim - 2)
+    normed = x.layernorm(axis=tuple(range(2, x.ndim)), eps=epsilon)
+    return normed * scale.reshape(shape) + bias.reshape(shape)
+
+
+@operator("LayerNormalization", since=17)
+def layer_normalization(
+    x: Tensor,
+    scale: Tensor,
+    bias: Tensor | None = None,
+    *,
+    n_outputs: int,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = 1,
+) -> Tensor | tuple[Tensor, Tensor, Tensor]:
+    """Normalize over the axes from `axis` on."""
+    axes = tuple(range(axis_of(axis, x.ndim), x.ndim))
+    wide = x.float() if x.dtype.itemsize < 4 else x
+    mean = wide.mean(axes, keepdim=True)
+    centered = wide - mean
+    inverse = (centered.square().mean(axes, keepdim=True) + epsilon).rsqrt()
+    normed = (centered * inverse).cast(x.dtype) * scale
+    result = normed if bias is None else normed + bias
+    return result if n_outputs == 1 else (result, mean, inverse)
+
+
+@operator("LpNormalization")
+def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
+    """Divide by the norm along an axis; zero where the norm is zero."""
+    if p == 1:
+        norm = x.abs().sum(axis, keepdim=True)
+    else:
+        norm = x.square().sum(axis, keepdim=True).sqrt()
+    return (norm == 0).where(0, x / (norm == 0).where(1, norm))
+
+
+@operator("LRN")
+def local_response_normalization(
+    x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
+) -> Tensor:
+    """Divide by a power of the squares of neighbouring channels."""
+    before = (size - 1) // 2
+    channels = int(x.shape[1])
+    pads = ((0, 0), (before, size - 1 - before)) + ((0, 0),) * (x.ndim - 2)
+    squares = x.square().pad(pads)
+    total = squares[:, 0:channels]
+    for start in range(1, size):
+        total = total + squares[:, start : start + channels]
+    return x / (bias + alpha / size * total).pow(beta)
+
+
+def _flattened_rows(x: Tensor, axis: int) -> tuple[int, int]:
+    front = axis_of(axis, x.ndim) if x.ndim else 0
+    rows = 1
+    for size in x.shape[:front]:
+        rows *= int(size)
+    return rows, int(x.numel()) // max(rows, 1)
+
+
+@operator("Softmax")
+def softmax_flattened(x: Tensor, *, axis: int = 1) -> Tensor:
+    """Before opset 13 all axes from `axis` on are one."""
+    return x.reshape(_flattened_rows(x, axis)).softmax(-1).reshape(x.shape)
+
+
+@operator("Softmax", since=13)
+def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
+    """exp(x) / sum(exp(x))."""
+    return x.softmax(axis)
+
+
+@operator("LogSoftmax")
+def log_softmax_flattened(x: Tensor, *, axis: int = 1) -> Tensor:
+    """Before opset 13 all axes from `axis` on are one."""
+    return x.reshape(_flattened_rows(x, axis)).log_softmax(-1).reshape(x.shape)
+
+
+@operator("LogSoftmax", since=13)
+def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
+    """The logarithm of softmax."""
+    return x.log_softmax(axis)
+
+
+@operator("Hardmax")
+def hardmax(x: Tensor, *, axis: int = -1) -> Tensor:
+    """1 at the first greatest element along an axis, 0 elsewhere."""
+    dim = axis_of(axis, x.ndim)
+    size = int(x.shape[dim])
+    best = x.argmax(dim, keepdim=True)
+    steps = Tensor.arange(size, device=x.device).reshape(
+        tuple(size if i == dim else 1 for i in range(x.ndim))
+    )
+    return (best == steps).cast(x.dtype)
+
+
+@operator("Dropout")
+def dropout(
+    x: Tensor,
+    ratio: Tensor | None = None,
+    training_mode: Tensor | None = None,
+    *,
+    n_outputs: int,
+    seed: int | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Nothing happens outside of training."""
+    if training_mode is not None and bool(training_mode.item()):
+        raise NotImplementedError("training mode")
+    return x if n_outputs == 1 else (x, x.full_like(1).bool())

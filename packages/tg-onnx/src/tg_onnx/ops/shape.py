@@ -1,0 +1,269 @@
+"""Operators that move, select and create elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from tg_tensor import Tensor
+
+from tg_onnx.proto import Array
+from tg_onnx.registry import operator
+
+PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}
+
+
+def ints(values: Array | Sequence[int]) -> tuple[int, ...]:
+    """The numbers as Python integers."""
+    return tuple(int(value) for value in np.ravel(values))
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """The axis counted from the front."""
+    if not -rank <= axis < rank:
+        raise IndexError(f"axis {axis} is no axis of {rank}")
+    return axis + rank if axis < 0 else axis
+
+
+@operator("Reshape", since=5, host=(1,))
+def reshape(x: Tensor, shape: Array, *, allowzero: int = 0) -> Tensor:
+    """0 keeps a dimension unless allowzero, -1 is what remains."""
+    sizes = ints(shape)
+    if not allowzero:
+        sizes = tuple(int(x.shape[i]) if s == 0 else s for i, s in enumerate(sizes))
+    return x.reshape(sizes)
+
+
+@operator("Flatten")
+def flatten(x: Tensor, *, axis: int = 1) -> Tensor:
+    """Two dimensions: those before the axis, those from it on."""
+    front = axis + x.ndim if axis < 0 else axis
+    rows = int(np.prod(x.shape[:front], dtype=np.int64))
+    return x.reshape(rows, int(np.prod(x.shape[front:], dtype=np.int64)))
+
+
+@operator("Transpose")
+def transpose(x: Tensor, *, perm: Sequence[int] | None = None) -> Tensor:
+    """The axes in another order, reversed by default."""
+    return x.permute(tuple(perm) if perm is not None else tuple(reversed(range(x.ndim))))
+
+
+@operator("Squeeze")
+def squeeze_attribute(x: Tensor, *, axes: Sequence[int] | None = None) -> Tensor:
+    """Before opset 13 the axes are an attribute."""
+    return squeeze(x, None if axes is None else np.asarray(axes))
+
+
+@operator("Squeeze", since=13, host=(1,))
+def squeeze(x: Tensor, axes: Array | None = None) -> Tensor:
+    """Take away axes of size 1."""
+    if axes is None:
+        return x.reshape(tuple(s for s in x.shape if s != 1))
+    gone = {axis_of(axis, x.ndim) for axis in ints(axes)}
+    wrong = [axis for axis in gone if x.shape[axis] != 1]
+    if wrong:
+        raise ValueError(f"axis {wrong[0]} has size {x.shape[wrong[0]]}, not 1")
+    return x.reshape(tuple(s for i, s in enumerate(x.shape) if i not in gone))
+
+
+@operator("Unsqueeze")
+def unsqueeze_attribute(x: Tensor, *, axes: Sequence[int]) -> Tensor:
+    """Before opset 13 the axes are an attribute."""
+    return unsqueeze(x, np.asarray(axes))
+
+
+@operator("Unsqueeze", since=13, host=(1,))
+def unsqueeze(x: Tensor, axes: Array) -> Tensor:
+    """Add axes of size 1, at places in the result."""
+    rank = x.ndim + np.size(axes)
+    added = {axis_of(axis, rank) for axis in ints(axes)}
+    remaining = iter(x.shape)
+    return x.reshape(tuple(1 if i in added else next(remaining) for i in range(rank)))
+
+
+@operator("Expand", host=(1,))
+def expand(x: Tensor, shape: Array) -> Tensor:
+    """Broadcast both ways."""
+    return x.expand(np.broadcast_shapes(tuple(x.shape), ints(shape)))
+
+
+@operator("Concat")
+def concat(*tensors: Tensor, axis: int) -> Tensor:
+    """One after the other along an axis."""
+    return tensors[0].cat(*tensors[1:], dim=axis)
+
+
+@operator("Split")
+def split_attribute(
+    x: Tensor, *, n_outputs: int, axis: int = 0, split: Sequence[int] | None = None
+) -> tuple[Tensor, ...]:
+    """Before opset 13 the sizes are an attribute."""
+    return split_by_sizes(x, None if split is None else np.asarray(split), n_outputs, axis)
+
+
+@operator("Split", since=13, host=(1,))
+def split_input(
+    x: Tensor,
+    split: Array | None = None,
+    *,
+    n_outputs: int,
+    axis: int = 0,
+    num_outputs: int | None = None,
+) -> tuple[Tensor, ...]:
+    """Parts of given sizes, or equal ones with a smaller last."""
+    return split_by_sizes(x, split, num_outputs or n_outputs, axis)
+
+
+def split_by_sizes(x: Tensor, sizes: Array | None, parts: int, axis: int) -> tuple[Tensor, ...]:
+    """The parts of x along an axis."""
+    dim = axis_of(axis, x.ndim)
+    if sizes is not None:
+        return tuple(x.split(list(ints(sizes)), dim))
+    total = int(x.shape[dim])
+    each = -(-total // parts)
+    lengths = [min(each, max(total - each * i, 0)) for i in range(parts)]
+    return tuple(x.split(lengths, dim))
+
+
+@operator("Slice")
+def slice_attributes(
+    x: Tensor, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None = None
+) -> Tensor:
+    """Before opset 10 the bounds are attributes."""
+    chosen = None if axes is None else np.asarray(axes)
+    return slice_inputs(x, np.asarray(starts), np.asarray(ends), chosen)
+
+
+@operator("Slice", since=10, host=(1, 2, 3, 4))
+def slice_inputs(
+    x: Tensor,
+    starts: Array,
+    ends: Array,
+    axes: Array | None = None,
+    steps: Array | None = None,
+) -> Tensor:
+    """Python's slices, an axis each."""
+    count = np.size(starts)
+    chosen = ints(axes) if axes is not None else tuple(range(count))
+    strides = ints(steps) if steps is not None else (1,) * count
+    index = [slice(None)] * x.ndim
+    for axis, start, end, step in zip(chosen, ints(starts), ints(ends), strides, strict=True):
+        dim = axis_of(axis, x.ndim)
+        # an end before the first element cannot be written as a negative number in Python
+        runs_out = step < 0 and end < -int(x.shape[dim])
+        index[dim] = slice(start, None if runs_out else end, step)
+    return x[tuple(index)]
+
+
+@operator("Gather")
+def gather(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
+    """Slices of x at positions along an axis; negative positions count from the end."""
+    dim = axis_of(axis, x.ndim)
+    return x[(slice(None),) * dim + (indices,)]
+
+
+@operator("GatherElements")
+def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
+    """Elements of x at positions along an axis."""
+    dim = axis_of(axis, x.ndim)
+    size = int(x.shape[dim])
+    return x.gather(dim, (indices < 0).where(indices + size, indices))
+
+
+@operator("ScatterElements")
+def scatter_elements(
+    x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
+) -> Tensor:
+    """x with elements at positions along an axis replaced or combined."""
+    dim = axis_of(axis, x.ndim)
+    size = int(x.shape[dim])
+    index = (indices < 0).where(indices + size, indices)
+    if reduction == "none":
+        return x.scatter(dim, index, updates)
+    names = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
+    return x.scatter_reduce(dim, index, updates, names[reduction])
+
+
+@operator("Tile", since=6, host=(1,))
+def tile(x: Tensor, repeats: Array) -> Tensor:
+    """Repeat along each axis."""
+    return x.repeat(ints(repeats))
+
+
+@operator("Pad", since=11, host=(1, 3))
+def pad(
+    x: Tensor,
+    pads: Array,
+    value: Tensor | None = None,
+    axes: Array | None = None,
+    *,
+    mode: str = "constant",
+) -> Tensor:
+    """Elements added (or taken away, where negative) at the borders."""
+    chosen = ints(axes) if axes is not None else tuple(range(x.ndim))
+    amounts = ints(pads)
+    pairs = [(0, 0)] * x.ndim
+    for position, axis in enumerate(chosen):
+        pairs[axis_of(axis, x.ndim)] = (amounts[position], amounts[position + len(chosen)])
+    fill = value.item() if value is not None else 0
+    return x.pad(tuple(pairs), mode=PAD_MODES[mode], value=fill)
+
+
+@operator("ConstantOfShape", host=(0,))
+def constant_of_shape(shape: Array, *, value: Array | None = None) -> Tensor:
+    """One value everywhere, float32 zero by default."""
+    element = np.zeros(1, np.float32) if value is None else value
+    return Tensor(element).reshape((1,) * np.size(shape)).expand(ints(shape))
+
+
+@operator("Range", since=11, host=(0, 1, 2))
+def arange(start: Array, limit: Array, delta: Array) -> Tensor:
+    """Equally spaced numbers."""
+    return Tensor(np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype))
+
+
+@operator("OneHot", since=9, host=(1,))
+def one_hot(indices: Tensor, depth: Array, values: Tensor, *, axis: int = -1) -> Tensor:
+    """values[1] at the index, values[0] elsewhere, along a new axis."""
+    count = int(np.ravel(depth)[0])
+    positive = (indices < 0).where(indices + count, indices).cast(indices.dtype)
+    dim = axis_of(axis, indices.ndim + 1)
+    steps = Tensor.arange(count, device=indices.device).reshape(
+        tuple(count if i == dim else 1 for i in range(indices.ndim + 1))
+    )
+    return (positive.unsqueeze(dim) == steps).where(values[1], values[0])
+
+
+@operator("Trilu", since=14, host=(1,))
+def trilu(x: Tensor, k: Array | None = None, *, upper: int = 1) -> Tensor:
+    """The upper or lower triangle, zeros elsewhere."""
+    diagonal = 0 if k is None else int(np.ravel(k)[0])
+    return x.triu(diagonal) if upper else x.tril(diagonal)
+
+
+@operator("EyeLike", since=9)
+def eye_like(x: Tensor, *, dtype: int = 1, k: int = 0) -> Tensor:
+    """Ones on a diagonal."""
+    rows, columns = int(x.shape[0]), int(x.shape[1])
+    return Tensor(np.eye(rows, columns, k)).cast(x.dtype)
+
+
+@operator("DepthToSpace")
+def depth_to_space(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
+    """Channels become blocks of pixels."""
+    n, c, h, w = (int(size) for size in x.shape)
+    depth = c // (blocksize * blocksize)
+    if mode == "DCR":
+        split = x.reshape(n, blocksize, blocksize, depth, h, w).permute(0, 3, 4, 1, 5, 2)
+    else:
+        split = x.reshape(n, depth, blocksize, blocksize, h, w).permute(0, 1, 4, 2, 5, 3)
+    return split.reshape(n, depth, h * blocksize, w * blocksize)
+
+
+@operator("SpaceToDepth")
+def space_to_depth(x: Tensor, *, blocksize: int) -> Tensor:
+    """Blocks of pixels become channels."""
+    n, c, h, w = (int(size) for size in x.shape)
+    rows, columns = h // blocksize, w // blocksize
+    split = x.reshape(n, c, rows, blocksize, columns, blocksize).permute(0, 3, 5, 1, 2, 4)
+    return split.reshape(n, c * blocksize * blocksize, rows, columns)
