@@ -1,5 +1,6 @@
 """The IR of tg: nodes, number types, the rewriter and symbolic integers. Needs nothing else."""
 
+from tg_uop.context import Context, ContextVar, getenv
 from tg_uop.dtype.dtype import (
     AddrSpace,
     ConstFloat,
@@ -13,11 +14,17 @@ from tg_uop.ir.args import Estimates, KernelInfo, Opt, OptOps, ProgramInfo
 from tg_uop.ir.axis import AxisType
 from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.uop import UOp, Variable, sint
+from tg_uop.rewrite.driver import graph_rewrite
+from tg_uop.rewrite.matcher import PatternMatcher, rule
+from tg_uop.rewrite.pattern import UPat
+from tg_uop.target import Target
 
 __all__ = [
     "AddrSpace",
     "AxisType",
     "ConstFloat",
+    "Context",
+    "ContextVar",
     "DType",
     "Estimates",
     "GroupOp",
@@ -27,10 +34,16 @@ __all__ = [
     "Opt",
     "OptOps",
     "Ops",
+    "PatternMatcher",
     "ProgramInfo",
     "PtrDType",
+    "Target",
     "UOp",
+    "UPat",
     "Variable",
     "dtypes",
+    "getenv",
+    "graph_rewrite",
+    "rule",
     "sint",
 ]

@@ -6,19 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Self
 
 from tg_uop.dtype.dtype import AddrSpace, DType, PtrDType, dtypes
-from tg_uop.ir.args import ProgramInfo, RangeArg
+from tg_uop.ir.args import ProgramInfo, RangeArg, ReduceArg
 from tg_uop.ir.axis import AxisType
 from tg_uop.ir.build import Builders
 from tg_uop.ir.infer.shape import merge_symbolic
 from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.substitute import substitute
 from tg_uop.ir.walk import reaches, toposort
-from tg_uop.methods.elementwise import ElementwiseMixin
 from tg_uop.methods.movement import MovementMixin
 from tg_uop.methods.reduce import ReduceMixin
 
 
-class UOp(Builders, ElementwiseMixin, MovementMixin, ReduceMixin):
+class UOp(Builders, ReduceMixin):
     """One operation of the IR. See `tg_uop.ir.node` for interning and derived facts."""
 
     __slots__ = ()
@@ -283,6 +282,19 @@ class UOp(Builders, ElementwiseMixin, MovementMixin, ReduceMixin):
             return MovementMixin.__getitem__(self, index)
         indices = index if isinstance(index, tuple) else (index,)
         return self.index(*indices)
+
+    # *** hooks of the shared methods ***
+
+    def _movement(self, op: Ops, arg: tuple[object, ...]) -> Self:
+        return self._sized(op, arg)
+
+    @property
+    def _fits_any_shape(self) -> bool:
+        node = self.src[0] if self.op is Ops.CAST else self
+        return node.op in (Ops.CONST, Ops.DEFINE_VAR, Ops.BIND)
+
+    def _reduce(self, op: Ops, axes: tuple[int, ...]) -> Self:
+        return type(self)(Ops.REDUCE, self.dtype, (self,), ReduceArg(op, axes))
 
     # *** services of higher modules ***
 
