@@ -66,6 +66,19 @@ class ShapeError(TgError, ValueError):
         return f"{text}; {self.hint}" if self.hint else text
 
 
+class IndexRangeError(TgError, IndexError):
+    """An index that names no element."""
+
+    def __init__(self, *, index: object, shape: Sequence[object], reason: str) -> None:
+        self.index = index
+        self.shape = tuple(shape)
+        self.reason = reason
+        super().__init__(index, self.shape, reason)
+
+    def __str__(self) -> str:
+        return f"index {self.index} on shape {self.shape}: {self.reason}"
+
+
 class DeviceMismatchError(TgError, ValueError):
     """One operation on values of different devices."""
 

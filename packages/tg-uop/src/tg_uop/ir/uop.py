@@ -13,7 +13,6 @@ from tg_uop.ir.infer.shape import merge_symbolic
 from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.substitute import substitute
 from tg_uop.ir.walk import reaches, toposort
-from tg_uop.methods.movement import MovementMixin
 from tg_uop.methods.reduce import ReduceMixin
 
 
@@ -279,7 +278,7 @@ class UOp(Builders, ReduceMixin):
     def __getitem__(self, index: object) -> Self:
         """Of memory: an element by one index an axis; of a tensor-form value: a view."""
         if not isinstance(self.dtype, PtrDType):
-            return MovementMixin.__getitem__(self, index)
+            return ReduceMixin.__getitem__(self, index)
         indices = index if isinstance(index, tuple) else (index,)
         return self.index(*indices)
 

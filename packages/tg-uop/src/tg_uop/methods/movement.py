@@ -1,14 +1,299 @@
-"""Movement methods in terms of one hook."""
+"""Movement methods in terms of two hooks: views of a value, none of which touches its elements."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Self
+
+from tg_uop.errors import ShapeError
+from tg_uop.ir.ops import Ops
+
+Dim = object
+"""A dimension: an int, or a node that stands for one."""
 
 
 class MovementMixin:
-    """Views of a value: needs `shape` and a hook that builds a movement op."""
+    """Views of a host that provides `shape` and `_movement`."""
 
     __slots__ = ()
 
-    def __getitem__(self, index: object) -> Self:
+    # *** hooks ***
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """The dimensions."""
         raise NotImplementedError
+
+    def _movement(self, op: Ops, arg: tuple[object, ...]) -> Self:
+        """This value under a movement op; dimensions in `arg` may be nodes."""
+        raise NotImplementedError
+
+    # *** facts ***
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)  # type: ignore[arg-type]
+
+    def _axis(self, axis: int, extra: int = 0) -> int:
+        """The axis counted from the front; `extra` more positions are allowed.
+
+        Raises `ShapeError` when there is no such axis.
+        """
+        count = len(self.shape) + extra
+        if not -count <= axis < max(count, 1):
+            raise ShapeError(
+                op="axis",
+                shapes=(self.shape,),
+                reason=f"there is no axis {axis}",
+                hint=f"axes go from {-count} to {count - 1}",
+            )
+        return axis + count if axis < 0 else axis
+
+    # *** shape ***
+
+    def reshape(self, shape: Dim | Sequence[Dim], *args: Dim) -> Self:
+        """The elements in another shape; one dimension may be -1, None keeps that of the source.
+
+        Raises `ShapeError` when the number of elements changes.
+        """
+        wanted = list(_as_dims(shape, args))
+        old = self.shape
+        for position, dim in enumerate(wanted):
+            if dim is None:
+                wanted[position] = old[position]
+        unknown = [i for i, dim in enumerate(wanted) if isinstance(dim, int) and dim == -1]
+        if unknown:
+            wanted[unknown[0]] = self._remaining_size(wanted, unknown)
+        target = tuple(wanted)
+        return self if target == old else self._movement(Ops.RESHAPE, target)
+
+    def _remaining_size(self, wanted: list[Dim], unknown: list[int]) -> Dim:
+        others = [dim for i, dim in enumerate(wanted) if i != unknown[0]]
+        known, total = prod(others), prod(self.shape)  # type: ignore[arg-type]
+        fits = len(unknown) == 1 and not (isinstance(known, int) and known == 0)
+        if fits and isinstance(known, int) and isinstance(total, int):
+            fits = total % known == 0
+        if not fits:
+            raise ShapeError(
+                op=Ops.RESHAPE.name,
+                shapes=(self.shape, tuple(wanted)),
+                reason="the dimension -1 cannot be worked out",
+                hint="use one -1, and sizes whose product divides the number of elements",
+            )
+        return total // known
+
+    def view(self, shape: Dim | Sequence[Dim], *args: Dim) -> Self:
+        """See `reshape`."""
+        return self.reshape(shape, *args)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
+        """The axes from `start_dim` to `end_dim`, both included, as one."""
+        if not self.shape:
+            return self.reshape((1,))
+        first, last = self._axis(start_dim), self._axis(end_dim)
+        shape = self.shape
+        merged = prod(shape[first : last + 1])  # type: ignore[arg-type]
+        return self.reshape((*shape[:first], merged, *shape[last + 1 :]))
+
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> Self:
+        """Axis `dim` as several of `sizes`."""
+        axis = self._axis(dim)
+        shape = self.shape
+        known = [size for size in sizes if size != -1]
+        if len(known) < len(sizes):
+            rest = shape[axis] // max(prod(known), 1)  # type: ignore[operator]
+            sizes = [rest if size == -1 else size for size in sizes]
+        return self.reshape((*shape[:axis], *sizes, *shape[axis + 1 :]))
+
+    def squeeze(self, dim: int | Sequence[int] | None = None) -> Self:
+        """Without axes of size 1: all of them, or those named that have it."""
+        if dim is None:
+            return self.reshape(tuple(s for s in self.shape if not _is_one(s)))
+        named = (dim,) if isinstance(dim, int) else dim
+        axes = {self._axis(d) for d in named}
+        kept = (s for i, s in enumerate(self.shape) if i not in axes or not _is_one(s))
+        return self.reshape(tuple(kept))
+
+    def unsqueeze(self, dim: int) -> Self:
+        """With an axis of size 1 at `dim`."""
+        axis = self._axis(dim, extra=1)
+        return self.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
+
+    # *** order ***
+
+    def permute(self, order: int | Sequence[int], *args: int) -> Self:
+        """The axes in another order.
+
+        Raises `ShapeError` when `order` does not name each axis once.
+        """
+        axes = tuple(self._axis(a) for a in _as_ints(order, args))
+        if axes == tuple(range(self.ndim)):
+            return self
+        return self._movement(Ops.PERMUTE, axes)
+
+    def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
+        """Two axes exchanged."""
+        order = list(range(self.ndim))
+        first, second = self._axis(dim0), self._axis(dim1)
+        order[first], order[second] = order[second], order[first]
+        return self.permute(order)
+
+    @property
+    def T(self) -> Self:
+        """The axes in reverse order."""
+        return self.permute(tuple(reversed(range(self.ndim))))
+
+    def flip(self, axis: int | Sequence[int], *args: int) -> Self:
+        """The elements along some axes in reverse order."""
+        axes = tuple(self._axis(a) for a in _as_ints(axis, args))
+        return self._movement(Ops.FLIP, axes) if axes else self
+
+    # *** size ***
+
+    def expand(self, shape: Dim | Sequence[Dim], *args: Dim) -> Self:
+        """Axes of size 1 repeated, and axes added in front; -1 or None keeps a dimension.
+
+        Raises `ShapeError` when an axis of another size would change.
+        """
+        wanted = _as_dims(shape, args)
+        return self._expand_to(self._kept_dims(wanted))
+
+    def _kept_dims(self, wanted: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        added = len(wanted) - self.ndim
+        old = (1,) * added + self.shape
+        keeps = (d is None or (isinstance(d, int) and d == -1) for d in wanted)
+        return tuple(o if k else w for o, w, k in zip(old, wanted, keeps, strict=False))
+
+    def _expand_to(self, target: tuple[Dim, ...]) -> Self:
+        old = self.shape
+        if old == target:
+            return self
+        added = len(target) - len(old)
+        if added < 0:
+            raise ShapeError(
+                op=Ops.EXPAND.name,
+                shapes=(old, target),
+                reason="an expanded value has at least as many axes",
+                hint="reshape or squeeze first",
+            )
+        source = self._movement(Ops.RESHAPE, (1,) * added + old) if added else self
+        return source if source.shape == target else source._movement(Ops.EXPAND, target)
+
+    def _pad_zeros(self, pads: Sequence[tuple[Dim, Dim]]) -> Self:
+        """Zeros before and after each axis."""
+        arg = tuple((before, after) for before, after in pads)
+        if all(_is_zero(before) and _is_zero(after) for before, after in arg):
+            return self
+        return self._movement(Ops.PAD, arg)
+
+    def shrink(self, arg: Sequence[tuple[Dim, Dim] | None]) -> Self:
+        """The elements from start to end of each axis; None keeps an axis.
+
+        Raises `ShapeError` when the bounds leave an axis.
+        """
+        shape = self.shape
+        if len(arg) != len(shape):
+            raise ShapeError(
+                op=Ops.SHRINK.name,
+                shapes=(shape,),
+                reason=f"{len(arg)} pairs of bounds for {len(shape)} axes",
+                hint="give one (start, end) pair an axis, None to keep it",
+            )
+        pairs = zip(arg, shape, strict=True)
+        bounds = tuple((0, s) if pair is None else (pair[0], pair[1]) for pair, s in pairs)
+        if bounds == tuple((0, s) for s in shape):
+            return self
+        return self._movement(Ops.SHRINK, bounds)
+
+    def shrink_to(self, shape: Dim | Sequence[Dim], *args: Dim) -> Self:
+        """The leading elements of each axis; None keeps an axis."""
+        wanted = _as_dims(shape, args)
+        return self.shrink([None if dim is None else (0, dim) for dim in wanted])
+
+    def pad_to(self, shape: Dim | Sequence[Dim], *args: Dim) -> Self:
+        """Zeros after each axis up to a size; None keeps an axis."""
+        wanted = _as_dims(shape, args)
+        if len(wanted) != self.ndim:
+            raise ShapeError(
+                op=Ops.PAD.name,
+                shapes=(self.shape, wanted),
+                reason=f"{len(wanted)} sizes for {self.ndim} axes",
+                hint="give one size an axis, None to keep it",
+            )
+        pairs = zip(wanted, self.shape, strict=True)
+        after = (0 if dim is None else dim - size for dim, size in pairs)  # type: ignore[operator]
+        return self._pad_zeros([(0, count) for count in after])
+
+    def repeat(self, repeats: int | Sequence[int], *args: int) -> Self:
+        """Copies side by side along each axis, axes in front added as needed."""
+        counts = _as_ints(repeats, args)
+        base = (1,) * (len(counts) - self.ndim) + self.shape
+        counts = (1,) * (len(base) - len(counts)) + counts
+        pairs = tuple(zip(counts, base, strict=True))
+        spread = self.reshape(tuple(d for _, size in pairs for d in (1, size)))
+        spread = spread.expand(tuple(d for pair in pairs for d in pair))
+        return spread.reshape(tuple(count * size for count, size in pairs))  # type: ignore[operator]
+
+    def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
+        """Each element repeated in place along `dim`, of the flattened value if None."""
+        source = self.flatten() if dim is None else self
+        axis = 0 if dim is None else self._axis(dim)
+        shape = source.shape
+        spread = source.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :]))
+        spread = spread.expand((*shape[: axis + 1], repeats, *shape[axis + 1 :]))
+        merged = shape[axis] * repeats  # type: ignore[operator]
+        return spread.reshape((*shape[:axis], merged, *shape[axis + 1 :]))
+
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
+        """The diagonal of two axes as the last axis; `offset` above 0 lies right of the main one.
+
+        Raises `ShapeError` when the axes are the same or the diagonal leaves them.
+        """
+        first, second = self._axis(dim1), self._axis(dim2)
+        if first == second:
+            raise ShapeError(
+                op="diagonal",
+                shapes=(self.shape,),
+                reason=f"axes {dim1} and {dim2} are the same",
+                hint="a diagonal needs two different axes",
+            )
+        others = [i for i in range(self.ndim) if i not in (first, second)]
+        moved = self.permute([*others, first, second])
+        *batch, rows, columns = moved.shape
+        assert isinstance(rows, int), "a diagonal has known sizes"
+        assert isinstance(columns, int), "a diagonal has known sizes"
+        down, right = max(-offset, 0), max(offset, 0)
+        length = max(min(rows - down, columns - right), 0)
+        keep: list[tuple[Dim, Dim] | None] = [None] * len(batch)
+        top, left = min(down, rows), min(right, columns)
+        moved = moved.shrink([*keep, (top, top + length), (left, left + length)])
+        # rows of length n + 1 put the diagonal into column 0
+        flat = moved.reshape((*batch, length * length))
+        flat = flat._pad_zeros([(0, 0)] * len(batch) + [(0, length)])
+        skewed = flat.reshape((*batch, length, length + 1)).shrink([*keep, None, (0, 1)])
+        return skewed.reshape((*batch, length))
+
+
+def _is_one(dim: Dim) -> bool:
+    return isinstance(dim, int) and dim == 1
+
+
+def _is_zero(dim: Dim) -> bool:
+    return isinstance(dim, int) and dim == 0
+
+
+def _as_dims(first: Dim | Sequence[Dim], rest: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """`f((2, 3))` and `f(2, 3)` mean the same."""
+    if isinstance(first, (tuple, list)) and not rest:
+        return tuple(first)
+    return (first, *rest)
+
+
+def _as_ints(first: int | Sequence[int], rest: tuple[int, ...]) -> tuple[int, ...]:
+    return (first, *rest) if isinstance(first, int) else (*first, *rest)

@@ -1,0 +1,121 @@
+"""Activation functions of neural networks, composed of mathematical functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+from tg_uop.methods.arithmetic import Operand
+from tg_uop.methods.math import MathMixin
+
+
+class ActivationMixin(MathMixin):
+    """Activations by the names and defaults that PyTorch gives them."""
+
+    __slots__ = ()
+
+    # *** piecewise linear ***
+
+    def relu(self) -> Self:
+        """The value above 0, else 0; the gradient at 0 is 0, NaN stays NaN."""
+        return (self > 0).where(self, self.detach().maximum(0))
+
+    def relu6(self) -> Self:
+        """Between 0 and 6; the gradient at both ends is 0."""
+        return self.hardtanh(0, 6)
+
+    def leaky_relu(self, neg_slope: float = 0.01) -> Self:
+        """The value above 0, `neg_slope` times it below."""
+        return (self > 0).where(self, self * neg_slope)
+
+    def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
+        """Between `min_val` and `max_val`; the gradient at both ends is 0, NaN stays NaN."""
+        inside = (self > min_val) & (self < max_val)
+        return inside.where(self, self.detach().clip(min_val, max_val))
+
+    def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
+        """alpha * x + beta between 0 and 1."""
+        return (self * alpha + beta).hardtanh(0, 1)
+
+    def hardswish(self) -> Self:
+        """The value times its hard sigmoid."""
+        return self * (self + 3).relu6() * (1 / 6)
+
+    def clip(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
+        """Not below `min_` and not above `max_`; the gradient at the bounds is 1, NaN stays NaN."""
+        if min_ is None and max_ is None:
+            raise ValueError("clip needs a lower or an upper bound")
+        raised = self if min_ is None else (self < min_).where(min_, self)
+        return raised if max_ is None else (raised > max_).where(max_, raised)
+
+    def clamp(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
+        """See `clip`."""
+        return self.clip(min_, max_)
+
+    # *** exponential ***
+
+    def sigmoid(self) -> Self:
+        """1 / (1 + exp(-x))."""
+        return ((self._as_float() * (-1 / math.log(2))).exp2() + 1).reciprocal()
+
+    def logsigmoid(self) -> Self:
+        """The logarithm of the sigmoid."""
+        return -(-self).softplus()
+
+    def softplus(self, beta: float = 1.0) -> Self:
+        """log(1 + exp(beta * x)) / beta, without overflow."""
+        x = self._as_float()
+        scaled = x if beta == 1 else x * beta
+        value = scaled.maximum(0) + (-scaled.abs()).exp()._log1p()
+        return value if beta == 1 else value * (1 / beta)
+
+    def softsign(self) -> Self:
+        """x / (1 + |x|)."""
+        return self / (self.abs() + 1)
+
+    def silu(self) -> Self:
+        """The value times its sigmoid."""
+        return self * self.sigmoid()
+
+    def swish(self) -> Self:
+        """See `silu`."""
+        return self.silu()
+
+    def mish(self) -> Self:
+        """x * tanh(softplus(x))."""
+        return self * self.softplus().tanh()
+
+    def elu(self, alpha: float = 1.0) -> Self:
+        """The value above 0, alpha * (exp(x) - 1) below."""
+        x = self._as_float()
+        below = (x > 0).where(x.const_like(0), x)
+        return (x > 0).where(x, (below.exp() - 1) * alpha)
+
+    def celu(self, alpha: float = 1.0) -> Self:
+        """The value above 0, alpha * (exp(x / alpha) - 1) below."""
+        x = self._as_float()
+        below = (x > 0).where(x.const_like(0), x)
+        return (x > 0).where(x, ((below * (1 / alpha)).exp() - 1) * alpha)
+
+    def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:
+        """gamma times elu(x, alpha)."""
+        return self.elu(alpha) * gamma
+
+    # *** Gaussian ***
+
+    def gelu(self, approximate: str = "none") -> Self:
+        """x times the normal distribution function of x; "tanh" asks for the usual approximation.
+
+        Raises `ValueError` for another name.
+        """
+        x = self._as_float()
+        if approximate == "none":
+            return x * 0.5 * ((x * math.sqrt(0.5)).erf() + 1)
+        if approximate != "tanh":
+            raise ValueError(f"gelu is 'none' (exact) or 'tanh', not {approximate!r}")
+        inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
+        return x * 0.5 * (inner.tanh() + 1)
+
+    def quick_gelu(self) -> Self:
+        """x * sigmoid(1.702 x)."""
+        return self * (self * 1.702).sigmoid()

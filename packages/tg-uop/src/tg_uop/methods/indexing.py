@@ -1,0 +1,143 @@
+"""Basic indexing: ints, slices, None and Ellipsis as a chain of views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+from tg_uop.errors import IndexRangeError
+from tg_uop.methods.movement import Dim, MovementMixin
+
+V = TypeVar("V", bound=MovementMixin)
+
+
+@dataclass(frozen=True, slots=True)
+class AxisCut:
+    """What an index keeps of one axis: elements from `start` to `stop`, every `step`-th.
+
+    A negative step counts from the far end, as the views do it: cut, flip, skip.
+    `dropped` marks an axis that an integer index removes.
+    """
+
+    start: Dim
+    stop: Dim
+    step: int = 1
+    dropped: bool = False
+
+
+class IndexingMixin(MovementMixin):
+    """`value[...]` for a host of the movement methods."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: object) -> Self:
+        """The part of the value that ints, slices (any step), None and Ellipsis name.
+
+        Raises `IndexRangeError` for an integer outside of its axis or too many indices, and
+        `TypeError` for an index of another kind.
+        """
+        items = expand_ellipsis(index, self.shape)
+        return basic_view(self, items)
+
+
+def expand_ellipsis(
+    index: object, shape: Sequence[Dim], widths: Sequence[int] = ()
+) -> list[object]:
+    """The index as a list with one item for each axis, and None for each new one.
+
+    `widths` gives the number of axes that items take which take other than one (masks); it is
+    aligned with the items of the index. Raises `IndexRangeError` when there are too many.
+    """
+    items = list(index) if isinstance(index, tuple) else [index]
+    sizes = list(widths) if widths else [0 if item is None else 1 for item in items]
+    dots = [i for i, item in enumerate(items) if item is Ellipsis]
+    used = sum(size for i, size in enumerate(sizes) if i not in dots)
+    if len(dots) > 1 or used > len(shape):
+        reason = "more than one ..." if len(dots) > 1 else f"{used} indices for {len(shape)} axes"
+        raise IndexRangeError(index=repr(index), shape=tuple(shape), reason=reason)
+    rest: list[object] = [slice(None)] * (len(shape) - used)
+    if not dots:
+        return items + rest
+    return items[: dots[0]] + rest + items[dots[0] + 1 :]
+
+
+def basic_view(value: V, items: Sequence[object]) -> V:
+    """The part of `value` that one item an axis names, with a new axis for each None."""
+    shape = value.shape
+    axis_items = [item for item in items if item is not None]
+    pairs = enumerate(zip(axis_items, shape, strict=True))
+    cuts = [axis_cut(item, size, axis, shape) for axis, (item, size) in pairs]
+    value = apply_cuts(value, cuts)
+    kept = iter(zip(cuts, value.shape, strict=True))
+    final: list[Dim] = []
+    for item in items:
+        if item is None:
+            final.append(1)
+            continue
+        cut, size = next(kept)
+        if not cut.dropped:
+            final.append(size)
+    return value.reshape(tuple(final))
+
+
+def axis_cut(item: object, size: Dim, axis: int, shape: Sequence[Dim]) -> AxisCut:
+    """What one index keeps of an axis."""
+    if isinstance(item, slice):
+        return _slice_cut(item, size)
+    if isinstance(item, bool) or not (isinstance(item, int) or _is_symbolic(item)):
+        raise TypeError(
+            f"an index of type {type(item).__name__} on axis {axis} of shape {tuple(shape)}: "
+            "use ints, slices, None, ..., or integer or bool tensors"
+        )
+    if isinstance(item, int) and isinstance(size, int):
+        if not -size <= item < size:
+            raise IndexRangeError(
+                index=item,
+                shape=tuple(shape),
+                reason=f"axis {axis} has {size} elements",
+            )
+        item = item + size if item < 0 else item
+    return AxisCut(item, item + 1, dropped=True)  # type: ignore[operator]
+
+
+def _is_symbolic(item: object) -> bool:
+    return isinstance(item, MovementMixin) and item.shape == ()
+
+
+def _slice_cut(item: slice, size: Dim) -> AxisCut:
+    parts = (item.start, item.stop, item.step)
+    if isinstance(size, int) and all(p is None or hasattr(p, "__index__") for p in parts):
+        start, stop, step = item.indices(size)
+        steps = range(start, stop, step)
+        if not steps:
+            return AxisCut(0, 0)
+        low, high = min(steps[0], steps[-1]), max(steps[0], steps[-1])
+        return AxisCut(low, high + 1, step)
+    if item.step not in (None, 1):
+        raise TypeError("a slice of a symbolic size has no step other than 1")
+    return AxisCut(
+        0 if item.start is None else item.start, size if item.stop is None else item.stop
+    )
+
+
+def apply_cuts(value: V, cuts: Sequence[AxisCut]) -> V:
+    """Shrink, flip and skip; axes that an integer index removes stay as size 1."""
+    value = value.shrink([(cut.start, cut.stop) for cut in cuts])
+    value = value.flip([axis for axis, cut in enumerate(cuts) if cut.step < 0])
+    for axis, cut in enumerate(cuts):
+        if abs(cut.step) > 1:
+            value = _every(value, axis, abs(cut.step))
+    return value
+
+
+def _every(value: V, axis: int, step: int) -> V:
+    """Each `step`-th element of an axis, from the first on."""
+    shape = value.shape
+    size = shape[axis]
+    assert isinstance(size, int), "a step other than 1 needs a known size"
+    count = -(-size // step)
+    pads = [(0, count * step - size) if i == axis else (0, 0) for i in range(len(shape))]
+    rows = value._pad_zeros(pads).reshape((*shape[:axis], count, step, *shape[axis + 1 :]))
+    first = rows.shrink([(0, 1) if i == axis + 1 else None for i in range(len(shape) + 1)])
+    return first.reshape((*shape[:axis], count, *shape[axis + 1 :]))
