@@ -10,6 +10,7 @@ from tg_uop.dtype.dtype import (
     PtrDType,
     dtypes,
 )
+from tg_uop.eval.graph import evaluate, sym_infer
 from tg_uop.ir.args import Estimates, KernelInfo, Opt, OptOps, ProgramInfo
 from tg_uop.ir.axis import AxisType
 from tg_uop.ir.ops import GroupOp, Ops
@@ -18,6 +19,7 @@ from tg_uop.rewrite.driver import graph_rewrite
 from tg_uop.rewrite.matcher import PatternMatcher, rule
 from tg_uop.rewrite.pattern import UPat
 from tg_uop.target import Target
+from tg_uop.text.expr import render
 
 __all__ = [
     "AddrSpace",
@@ -42,8 +44,11 @@ __all__ = [
     "UPat",
     "Variable",
     "dtypes",
+    "evaluate",
     "getenv",
     "graph_rewrite",
+    "render",
     "rule",
     "sint",
+    "sym_infer",
 ]
