@@ -1,0 +1,33 @@
+"""READ FIRST: the steps from expanded form to what the target can do, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tg_codegen.legalize.indexes import lower_indexes
+from tg_codegen.legalize.memory import add_memory
+from tg_codegen.target.caps import Capabilities
+from tg_uop import UOp
+from tg_uop.spec.node import Form
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One legalization: a graph in form `before` and what the target can do in, `after` out."""
+
+    name: str
+    run: Callable[[UOp, Capabilities], UOp]
+    before: Form
+    after: Form
+    place: str = ""
+
+
+def lower_memory(root: UOp, caps: Capabilities) -> UOp:
+    """Explicit loads and stores with indices of a fixed width."""
+    return lower_indexes(add_memory(root, caps))
+
+
+STEPS: tuple[Step, ...] = (
+    Step("lower-memory", lower_memory, Form.EXPANDED, Form.LOWERED),
+)

@@ -1,0 +1,135 @@
+"""LLVM instructions for memory: stack arrays, addresses, plain and gated accesses."""
+
+from __future__ import annotations
+
+from tg_codegen.render.llvm_body import Body
+from tg_codegen.render.llvm_types import intrinsic_suffix, memory_type, type_name
+from tg_uop import AddrSpace, DType, Ops, PtrDType, UOp, dtypes
+
+# a cache line, and the widest vector register
+ARRAY_ALIGNMENT = 64
+
+
+def define_array(body: Body, node: UOp) -> str:
+    """Stack memory of a DEFINE_REG or DEFINE_LOCAL; the pointer's name."""
+    dtype = node.dtype
+    assert isinstance(dtype, PtrDType), "memory has a pointer dtype"
+    kind = memory_type(dtype.base)
+    prefix = "acc" if dtype.addrspace is AddrSpace.REG else "local"
+    return body.alloca(f"[{dtype.size} x {kind}], align {ARRAY_ALIGNMENT}", prefix)
+
+
+def render_index(body: Body, node: UOp) -> str:
+    """The address of an element."""
+    pointer = body.values[node.index_buffer]
+    position = node.index_expr
+    if position.op is Ops.CONST and position.arg == 0:
+        return pointer
+    kind = memory_type(node.index_buffer.dtype.base)
+    index = body.typed(position)
+    return body.emit(f"getelementptr inbounds {kind}, ptr {pointer}, {index}")
+
+
+def render_load(body: Body, node: UOp) -> str:
+    """The value of a LOAD; a closed gate reads nothing and gives the alternative."""
+    address = body.values[node.load_index]
+    gate = _gate(node.load_index)
+    kind = memory_type(node.dtype)
+    if gate is None:
+        loaded = body.emit(f"load {kind}, ptr {address}, align {_alignment(node.dtype)}")
+        return _from_memory(body, loaded, node.dtype)
+    if gate.dtype.count > 1:
+        return _masked_load(body, node, address, gate)
+    return _selected_load(body, node, address, gate)
+
+
+def _selected_load(body: Body, node: UOp, address: str, gate: UOp) -> str:
+    """One gate for the whole access: without a branch, by reading zeros from the stack instead."""
+    kind = memory_type(node.dtype)
+    zeros = body.alloca(f"{kind}, align {ARRAY_ALIGNMENT}", "zeros")
+    zero = "zeroinitializer"
+    body.allocas.append(f"  store {kind} {zero}, ptr {zeros}, align {ARRAY_ALIGNMENT}")
+    condition = body.values[gate]
+    safe = body.emit(f"select i1 {condition}, ptr {address}, ptr {zeros}")
+    loaded = body.emit(f"load {kind}, ptr {safe}, align {_alignment(node.dtype)}")
+    value = _from_memory(body, loaded, node.dtype)
+    alt = node.load_alt
+    if alt is None or (alt.op is Ops.CONST and alt.arg == 0):
+        return value
+    return body.emit(f"select i1 {condition}, {type_name(node.dtype)} {value}, {body.typed(alt)}")
+
+
+def _masked_load(body: Body, node: UOp, address: str, gate: UOp) -> str:
+    kind = memory_type(node.dtype)
+    mask = body.typed(gate)
+    alt = node.load_alt
+    other = "zeroinitializer" if alt is None else _to_memory(body, body.values[alt], node.dtype)
+    function = f"@llvm.masked.load.{_memory_suffix(node.dtype)}.p0"
+    body.declarations[f"declare {kind} {function}(ptr, {type_name(gate.dtype)}, {kind})"] = None
+    pointer = f"ptr align {_alignment(node.dtype)} {address}"
+    loaded = body.emit(f"call {kind} {function}({pointer}, {mask}, {kind} {other})")
+    return _from_memory(body, loaded, node.dtype)
+
+
+def render_store(body: Body, node: UOp) -> None:
+    """A STORE; a closed gate writes nothing."""
+    address = body.values[node.stored_target]
+    value = node.stored_value
+    gate = _gate(node.stored_target)
+    if gate is None:
+        _plain_store(body, value, address)
+    elif gate.dtype.count > 1:
+        _masked_store(body, value, address, gate)
+    else:
+        number = body.fresh("")
+        body.do(f"br i1 {body.values[gate]}, label %then{number}, label %endif{number}")
+        body.label(f"then{number}")
+        _plain_store(body, value, address)
+        body.do(f"br label %endif{number}")
+        body.label(f"endif{number}")
+
+
+def _plain_store(body: Body, value: UOp, address: str) -> None:
+    kind = memory_type(value.dtype)
+    stored = _to_memory(body, body.values[value], value.dtype)
+    body.do(f"store {kind} {stored}, ptr {address}, align {_alignment(value.dtype)}")
+
+
+def _masked_store(body: Body, value: UOp, address: str, gate: UOp) -> None:
+    kind = memory_type(value.dtype)
+    stored = _to_memory(body, body.values[value], value.dtype)
+    function = f"@llvm.masked.store.{_memory_suffix(value.dtype)}.p0"
+    body.declarations[f"declare void {function}({kind}, ptr, {type_name(gate.dtype)})"] = None
+    pointer = f"ptr align {_alignment(value.dtype)} {address}"
+    body.do(f"call void {function}({kind} {stored}, {pointer}, {body.typed(gate)})")
+
+
+def _gate(index: UOp) -> UOp | None:
+    while index.op is Ops.AFTER:
+        index = index.src[0]
+    return index.index_gate if index.op is Ops.INDEX else None
+
+
+def _alignment(dtype: DType) -> int:
+    """Bytes: that of one element, as a view may start at any."""
+    return max(1, dtype.scalar().itemsize)
+
+
+def _memory_suffix(dtype: DType) -> str:
+    if dtype.is_bool:
+        return intrinsic_suffix(dtypes.uint8.vec(dtype.count))
+    return intrinsic_suffix(dtype)
+
+
+def _from_memory(body: Body, loaded: str, dtype: DType) -> str:
+    """A byte that is not 0 is true."""
+    if not dtype.is_bool:
+        return loaded
+    zero = "0" if dtype.count == 1 else "zeroinitializer"
+    return body.emit(f"icmp ne {memory_type(dtype)} {loaded}, {zero}")
+
+
+def _to_memory(body: Body, value: str, dtype: DType) -> str:
+    if not dtype.is_bool:
+        return value
+    return body.emit(f"zext {type_name(dtype)} {value} to {memory_type(dtype)}")

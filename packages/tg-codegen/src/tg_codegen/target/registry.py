@@ -1,0 +1,74 @@
+"""Capabilities by target."""
+
+from __future__ import annotations
+
+from tg_codegen.target.caps import Capabilities
+from tg_codegen.target.cpu import CpuDescription
+from tg_codegen.target.tensor_cores import AMX_BF16, AMX_INT8, TensorCore
+from tg_uop import DType, GroupOp, Ops, dtypes
+
+CPU_MAX_THREADS = 1024
+# what a kernel may put on its stack: worker threads have megabytes, L2 holds about this much
+CPU_STACK_BYTES = 256 * 1024
+
+PLAIN_DTYPES = frozenset({dtypes.bool, *dtypes.ints, dtypes.float32, dtypes.float64})
+
+# comparisons, bit operations, integer and float arithmetic: what every machine has
+MACHINE_OPS = frozenset(
+    GroupOp.ALU
+    - {
+        Ops.EXP2,
+        Ops.LOG2,
+        Ops.SIN,
+        Ops.POW,
+        Ops.THREEFRY,
+        Ops.MULACC,
+    }
+    | {Ops.CAST, Ops.BITCAST}
+)
+
+
+def cpu_capabilities(cpu: CpuDescription) -> Capabilities:
+    """What a processor can do through LLVM or a C compiler."""
+    native = set(PLAIN_DTYPES)
+    convertible: set[DType] = set()
+    if cpu.half_arithmetic:
+        native.add(dtypes.float16)
+    elif cpu.half_conversion:
+        convertible.add(dtypes.float16)
+    return Capabilities(
+        ops=MACHINE_OPS | ({Ops.MULACC} if cpu.has_fma else frozenset()),
+        dtypes=frozenset(native),
+        convert_dtypes=frozenset(convertible),
+        vector_bits=cpu.vector_bits,
+        vector_registers=cpu.vector_registers,
+        vector_any_width=True,
+        masked_memory=cpu.masked_memory,
+        has_fma=cpu.has_fma,
+        has_threads=True,
+        max_threads=CPU_MAX_THREADS,
+        stack_bytes=CPU_STACK_BYTES,
+        tensor_cores=_cpu_tensor_cores(cpu),
+    )
+
+
+def _cpu_tensor_cores(cpu: CpuDescription) -> tuple[TensorCore, ...]:
+    found = []
+    if "amx-bf16" in cpu.enabled:
+        found.append(AMX_BF16)
+    if "amx-int8" in cpu.enabled:
+        found.append(AMX_INT8)
+    return tuple(found)
+
+
+INTERPRETER = Capabilities(
+    ops=frozenset(GroupOp.ALU | {Ops.CAST, Ops.BITCAST}),
+    dtypes=frozenset(dtypes.all),
+    vector_bits=512,
+    vector_any_width=True,
+    masked_memory=True,
+    has_threads=True,
+    max_threads=CPU_MAX_THREADS,
+    has_local=False,
+    stack_bytes=1 << 30,
+)
