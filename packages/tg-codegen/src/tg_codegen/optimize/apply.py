@@ -168,8 +168,10 @@ def _group(nest: LoopNest, opt: Opt) -> None:
     amount = _amount(nest, opt, loop)
     _check_group_size(nest, opt, amount)
     closing = [node for node in nest.reduces if loop in node.reduce_ranges]
-    nested = any(len(node.reduced_value.ranges.keys() & nest.reduce_loops.keys()) >
-                 len(node.reduce_ranges) for node in closing)
+    nested = any(
+        len(node.reduced_value.ranges.keys() & nest.reduce_loops.keys()) > len(node.reduce_ranges)
+        for node in closing
+    )
     if nested:
         raise refusal(nest, opt, "the reduction runs inside another one", "group the outer one")
     width = prod(int(nest.rngs[i].size) for i in nest.axes_of(AxisType.UPCAST, AxisType.LOCAL))

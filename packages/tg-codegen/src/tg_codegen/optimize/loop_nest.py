@@ -112,9 +112,7 @@ class LoopNest:
     @property
     def has_ordered_effects(self) -> bool:
         """Whether the kernel orders effects of its own, which splitting loops could break."""
-        return any(
-            node.op is Ops.AFTER and not is_staging_copy(node) for node in self.main_nodes
-        )
+        return any(node.op is Ops.AFTER and not is_staging_copy(node) for node in self.main_nodes)
 
     # *** axes ***
 

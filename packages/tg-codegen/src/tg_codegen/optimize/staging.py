@@ -194,12 +194,7 @@ def _plain_axes(form: LinearForm, inner: list[UOp]) -> list[TileAxis]:
 
 def _grouped_axes(form: LinearForm, inner: list[UOp]) -> list[TileAxis]:
     """One axis for the loops that move the address by the same distance, and for their parts."""
-    tangled = {
-        loop
-        for atom in form.terms
-        if atom.op is not Ops.RANGE
-        for loop in atom.ranges
-    }
+    tangled = {loop for atom in form.terms if atom.op is not Ops.RANGE for loop in atom.ranges}
     groups: list[tuple[int, list[UOp]]] = []
     linear = [loop for loop in inner if loop not in tangled and form.terms.get(loop)]
     for loop in sorted(linear, key=lambda r: abs(form.terms[r])):
@@ -261,9 +256,7 @@ def _depth(loop: UOp) -> tuple[bool, int, bool, tuple[int, ...]]:
 _COPY_AXIS = 1 << 20
 
 
-def _tile_of(
-    form: LinearForm, gate: UOp | None, axes: list[TileAxis], slot: int
-) -> Tile | None:
+def _tile_of(form: LinearForm, gate: UOp | None, axes: list[TileAxis], slot: int) -> Tile | None:
     """The tile with these axes, None where the gate cannot be written in its coordinates."""
     coordinates: list[UOp] = []
     loops: list[UOp] = []

@@ -1,0 +1,48 @@
+"""Choose the loop structure of a kernel: as it asks itself, by strategy, or by search."""
+
+from __future__ import annotations
+
+from tg_codegen.optimize.kernel_view import Scheduler, is_given_structure
+from tg_codegen.optimize.loop_nest import HasCapabilities
+from tg_codegen.optimize.strategies.elementwise import optimize_elementwise
+from tg_codegen.optimize.strategies.facts import main_reduce
+from tg_codegen.optimize.strategies.gpu import optimize_for_groups
+from tg_codegen.optimize.strategies.matmul import is_product, optimize_product
+from tg_codegen.optimize.strategies.reduction import optimize_reduction
+from tg_codegen.options import Options
+from tg_uop import UOp
+
+
+def optimized(ast: UOp, renderer: HasCapabilities, options: Options) -> UOp:
+    """The kernel (kernel form) with its Opts applied.
+
+    `opts_to_apply` of its KernelInfo decides where it is given; a kernel whose loops have roles
+    already stays as it is; otherwise the heuristic chooses. Raises `KernelOptError` for Opts
+    asked for that cannot be applied.
+    """
+    view = Scheduler(ast, renderer)
+    wanted = view.info.opts_to_apply
+    if wanted is not None:
+        if view.caps.has_local and wanted:
+            view.convert_loop_to_global()
+        for opt in wanted:
+            view.apply_opt(opt)
+        return view.get_optimized_ast()
+    if not is_given_structure(ast) and options.optimize:
+        view = heuristic(view, options)
+    return view.get_optimized_ast()
+
+
+def heuristic(view: Scheduler, options: Options) -> Scheduler:
+    """The kernel optimized by the strategy of its kind; `view` is not changed."""
+    view = view.copy()
+    if view.has_ordered_effects or not view.rngs:
+        return view
+    if view.caps.has_local:
+        return optimize_for_groups(view, options)
+    facts = main_reduce(view)
+    if facts is None:
+        return optimize_elementwise(view)
+    if is_product(facts) and len(view.reduces) == 1:
+        return optimize_product(view, facts)
+    return optimize_reduction(view)

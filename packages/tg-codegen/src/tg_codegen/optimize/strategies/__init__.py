@@ -1,0 +1,1 @@
+"""Hand-written proposals of Opts, one file a kind of kernel."""

@@ -1,0 +1,108 @@
+"""Propose loops for reductions that reuse nothing: sums, maxima, norms, softmax."""
+
+from __future__ import annotations
+
+from tg_codegen.optimize.kernel_view import Scheduler
+from tg_codegen.optimize.strategies.elementwise import choose_lane_loop, register_lanes
+from tg_codegen.optimize.strategies.facts import ReduceFacts, reduce_facts
+from tg_codegen.optimize.strategies.steps import Planner
+from tg_codegen.optimize.strategies.threads import thread_choices
+from tg_uop import UOp
+
+# a reduction of at most so many steps is written out in full
+_FULL_UNROLL = 16
+
+
+def optimize_reduction(view: Scheduler) -> Scheduler:
+    """The kernel with threads, and lanes along what is contiguous."""
+    planner = Planner(view)
+    facts = [reduce_facts(view, node) for node in view.reduces]
+    inner = {loop: None for fact in facts for loop in fact.reduced}
+    output_lane = _output_lane(view, facts)
+    _split_threads(planner, output_lane)
+    if output_lane is not None:
+        _lanes_along_output(planner, output_lane)
+    for fact in facts:
+        depends = output_lane is not None and output_lane in fact.outputs
+        lane = None if depends else _reduce_lane(fact)
+        if lane is not None:
+            _lanes_along_reduce(planner, fact, lane)
+    _unroll_short(planner, list(inner))
+    return view
+
+
+def _reduce_lane(fact: ReduceFacts) -> UOp | None:
+    """The reduce loop along which the loads are contiguous."""
+    for loop in reversed(fact.reduced):
+        moving = [load for load in fact.loads if load.moves_with(loop)]
+        if moving and all(load.is_contiguous(loop) for load in moving):
+            return loop
+    return None
+
+
+def _output_lane(view: Scheduler, facts: list[ReduceFacts]) -> UOp | None:
+    """The output loop for lanes: contiguous in the loads where no reduce loop is."""
+    for fact in facts:
+        lane = _reduce_lane(fact)
+        if lane is not None and int(lane.vmax) + 1 >= 8:
+            free = _loops_outside_of(view, facts)
+            return free
+        for loop in reversed(fact.outputs):
+            moving = [load for load in fact.loads if load.moves_with(loop)]
+            if moving and all(load.is_contiguous(loop) for load in moving):
+                return loop
+    return _loops_outside_of(view, facts)
+
+
+def _loops_outside_of(view: Scheduler, facts: list[ReduceFacts]) -> UOp | None:
+    """The lane loop of the epilogue when no reduction depends on it."""
+    loop = choose_lane_loop(view)
+    if loop is None or any(loop in fact.outputs for fact in facts):
+        return None
+    return loop
+
+
+def _split_threads(planner: Planner, output_lane: UOp | None) -> None:
+    choices = thread_choices(planner.view)
+    others = [pair for pair in choices if pair[0] is not output_lane]
+    if others or choices:
+        loop, amount = (others or choices)[0]
+        planner.thread(loop, amount)
+
+
+def _lanes_along_output(planner: Planner, loop: UOp) -> None:
+    view = planner.view
+    width, size = register_lanes(view), planner.size(loop)
+    options = [n for n in (width * 2, width, width // 2, width // 4) if n > 1]
+    lanes = next((n for n in options if size % n == 0), 0)
+    if lanes < width and view.caps.masked_memory and size > width // 2:
+        planner.pad(loop, width)
+        lanes = width
+    if lanes > 1:
+        planner.lanes(loop, lanes)
+
+
+def _lanes_along_reduce(planner: Planner, fact: ReduceFacts, loop: UOp) -> None:
+    view = planner.view
+    width, size = view.caps.lanes(fact.node.dtype), planner.size(loop)
+    options = [n for n in (width * 4, width * 2, width, width // 2, width // 4) if n > 1]
+    lanes = next((n for n in options if size % n == 0), 0)
+    if lanes < width and view.caps.masked_memory and size > width:
+        lanes = width * 4 if size > width * 16 else width
+        planner.pad(loop, lanes)
+    if lanes > 1:
+        planner.lanes(loop, lanes)
+
+
+def _unroll_short(planner: Planner, loops: list[UOp]) -> None:
+    """Write short reductions out, and give long ones some independent steps."""
+    budget = max(1, 64 // max(1, planner.view.upcast_size() // 16))
+    for loop in reversed(loops):
+        size = planner.size(loop)
+        if 1 < size <= min(_FULL_UNROLL, budget):
+            planner.unroll(loop, size)
+            budget //= size
+        elif size > 1:
+            amount = next((n for n in (4, 2) if size % n == 0 and n <= budget), 1)
+            planner.unroll(loop, amount)
+            return

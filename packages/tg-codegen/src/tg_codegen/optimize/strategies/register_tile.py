@@ -1,0 +1,261 @@
+"""Choose the block of outputs that one thread keeps in registers through a reduction.
+
+A tile has lanes along one loop and rows along others. Its cost is a count of cycles on a wide
+superscalar core: two loads, two vector operations a cycle, four cycles until a sum can be used
+again (Fog, Instruction tables: Ice Lake and later, Zen 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+from tg_codegen.optimize.loop_nest import LoopNest
+from tg_codegen.optimize.staging import scratch_limit, tile_bytes
+from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
+from tg_codegen.target.caps import Capabilities
+from tg_uop import Ops, UOp
+
+# the sum of one step is ready for the next after so many cycles
+_ADD_LATENCY = 4.0
+# cycles for the bookkeeping of one step of a loop
+_LOOP_OVERHEAD = 1.5
+_MAX_ROWS = 14
+# copying one element into scratch memory: along the source, or across it
+_COPY_ALONG, _COPY_ACROSS = 0.2, 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class LaneChoice:
+    """`vectors` vectors of `lanes` elements along a loop padded to `padded` steps."""
+
+    loop: UOp
+    lanes: int
+    vectors: int
+    padded: int
+
+    @property
+    def width(self) -> int:
+        """Elements along the loop that a tile covers."""
+        return self.lanes * self.vectors
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterTile:
+    """Lanes along one loop (None: no vectors), rows along others, and operands to stage."""
+
+    lane: LaneChoice | None
+    rows: tuple[tuple[UOp, int], ...]
+    staged: tuple[LoadFacts, ...]
+    cost: float
+
+
+class TileModel:
+    """Counts cycles of tiles for one reduction on one target."""
+
+    def __init__(self, nest: LoopNest, facts: ReduceFacts) -> None:
+        self.nest = nest
+        self.facts = facts
+        self.caps: Capabilities = nest.caps
+        self.register_lanes = self.caps.lanes(facts.node.dtype)
+        self.stores = [store.stored_target for store in nest.stores]
+        self.store_strides = [
+            dict(zip(nest.rngs, nest.strides(s), strict=True)) for s in self.stores
+        ]
+        self.stageable = {load: tile_bytes(nest, load.index, None) for load in facts.loads}
+
+    def best(self) -> RegisterTile:
+        """The cheapest tile."""
+        return min(self._candidates(), key=lambda tile: tile.cost)
+
+    # *** candidates ***
+
+    def _candidates(self) -> Iterator[RegisterTile]:
+        yield from self._with_rows(None)
+        for loop in (*self.facts.outputs, *self.facts.reduced):
+            for lane in self._lane_choices(loop):
+                yield from self._with_rows(lane)
+
+    def _lane_choices(self, loop: UOp) -> Iterator[LaneChoice]:
+        size, width = loop.size, self.register_lanes
+        if not isinstance(size, int) or size < 2 or width < 2:
+            return
+        exact = [n for n in (4 * width, 2 * width, width, width // 2, width // 4) if n > 1]
+        found = False
+        for lanes in exact:
+            if size % lanes == 0:
+                found = found or lanes >= width
+                yield LaneChoice(loop, lanes, 1, size)
+        if size % (3 * width) == 0:
+            yield LaneChoice(loop, width, 3, size)
+        if found or not self.caps.masked_memory:
+            return
+        for lanes in (2 * width, width, width // 2):
+            if lanes > 1 and size % lanes and size * 4 >= lanes:
+                yield LaneChoice(loop, lanes, 1, -(-size // lanes) * lanes)
+
+    def _with_rows(self, lane: LaneChoice | None) -> Iterator[RegisterTile]:
+        for rows in self._row_choices(lane):
+            yield from self._with_staging(lane, rows)
+
+    def _row_choices(self, lane: LaneChoice | None) -> Iterator[tuple[tuple[UOp, int], ...]]:
+        taken = lane.loop if lane else None
+        loops = [r for r in self.facts.outputs if r is not taken and self._is_reused(r)]
+        yield ()
+        options = {loop: _divisors(loop, _MAX_ROWS) for loop in loops}
+        for loop in loops:
+            for amount in options[loop]:
+                yield ((loop, amount),)
+        for first, second in combinations(loops[-4:], 2):
+            for a in options[first]:
+                for b in options[second]:
+                    if 4 <= a * b <= _MAX_ROWS + 2:
+                        yield ((first, a), (second, b))
+
+    def _is_reused(self, loop: UOp) -> bool:
+        """Whether some load gives the same element at every step of an output loop."""
+        if not isinstance(loop.size, int):
+            return False
+        return any(not load.moves_with(loop) for load in self.facts.loads)
+
+    def _with_staging(
+        self, lane: LaneChoice | None, rows: tuple[tuple[UOp, int], ...]
+    ) -> Iterator[RegisterTile]:
+        wanting = [
+            load
+            for load in self.facts.loads
+            if self._can_stage(load, lane) and self._gains(load, lane)
+        ]
+        for count in range(len(wanting) + 1):
+            for staged in combinations(wanting[:2], count):
+                cost = self._cost(lane, rows, staged)
+                if cost is not None:
+                    yield RegisterTile(lane, rows, staged, cost)
+
+    def _gains(self, load: LoadFacts, lane: LaneChoice | None) -> bool:
+        if load.gate_loops:
+            return True
+        if lane is None or not load.moves_with(lane.loop):
+            return False
+        return not load.is_contiguous(lane.loop) or self._strides_far(load)
+
+    def _strides_far(self, load: LoadFacts) -> bool:
+        """Whether the steps of the reduction jump from page to page."""
+        jumps = [load.strides.get(loop) for loop in self.facts.reduced]
+        return any(j is None or abs(j) * load.itemsize >= 256 for j in jumps if j != 0)
+
+    def _can_stage(self, load: LoadFacts, lane: LaneChoice | None) -> bool:
+        """Whether the operand, or the part of it that the tiles of one column read, fits."""
+        whole = self.stageable[load]
+        if whole is None:
+            return False
+        limit = min(self.caps.l2_bytes // 2, scratch_limit(self.nest))
+        if whole <= limit:
+            return True
+        if lane is None or lane.loop not in self.facts.outputs or not load.moves_with(lane.loop):
+            return False
+        return whole * lane.width // lane.padded <= limit
+
+    # *** cost ***
+
+    def _cost(
+        self,
+        lane: LaneChoice | None,
+        rows: tuple[tuple[UOp, int], ...],
+        staged: tuple[LoadFacts, ...],
+    ) -> float | None:
+        amounts = dict(rows)
+        vectors = self._vectors(lane)
+        tile_rows = prod(amounts.values())
+        if not self._fits(lane, amounts, vectors, tile_rows):
+            return None
+        loads = sum(
+            self._load_cycles(load, lane, amounts, load in staged) for load in self.facts.loads
+        )
+        arithmetic = self._arithmetic_cycles(lane, amounts)
+        chain = _ADD_LATENCY if self.facts.steps > 1 else 0.0
+        step = max(loads, arithmetic, chain, (loads + arithmetic) * 0.6) + _LOOP_OVERHEAD
+        in_reduce = lane is not None and lane.loop in self.facts.reduced
+        width = lane.width if lane else 1
+        useful = self._useful(lane)
+        cost = step / (tile_rows * width * useful)
+        cost += self._finish_cycles(lane, in_reduce) / self.facts.steps
+        for load in staged:
+            cost += self._copy_cycles(load, lane) / self.facts.work
+        return cost
+
+    def _vectors(self, lane: LaneChoice | None) -> int:
+        return 1 if lane is None else lane.vectors * -(-lane.lanes // self.register_lanes)
+
+    def _useful(self, lane: LaneChoice | None) -> float:
+        return 1.0 if lane is None else int(lane.loop.size) / lane.padded
+
+    def _fits(
+        self, lane: LaneChoice | None, amounts: dict[UOp, int], vectors: int, tile_rows: int
+    ) -> bool:
+        held = max(
+            (
+                self._replicas(load, amounts) * vectors
+                for load in self.facts.loads
+                if lane is not None and load.moves_with(lane.loop)
+            ),
+            default=1,
+        )
+        return tile_rows * vectors + min(held, vectors * 4) + 1 <= self.caps.vector_registers
+
+    def _replicas(self, load: LoadFacts, amounts: dict[UOp, int]) -> int:
+        return prod(n for loop, n in amounts.items() if load.moves_with(loop))
+
+    def _load_cycles(
+        self, load: LoadFacts, lane: LaneChoice | None, amounts: dict[UOp, int], staged: bool
+    ) -> float:
+        replicas = self._replicas(load, amounts)
+        gated = bool(load.gate_loops) and not staged
+        if lane is None or not load.moves_with(lane.loop):
+            return replicas * (2.5 if gated else 0.5)
+        vectors = self._vectors(lane)
+        if staged:
+            return replicas * vectors * 0.5
+        if not load.is_contiguous(lane.loop) or (gated and not self.caps.masked_memory):
+            return replicas * lane.width * (2.5 if gated else 1.2)
+        far = self._strides_far(load) and self._span(load, lane) > self.caps.l1_bytes // 2
+        return replicas * vectors * ((2.5 if far else 0.7) + (1.0 if gated else 0.0))
+
+    def _span(self, load: LoadFacts, lane: LaneChoice) -> int:
+        """Bytes of cache that a whole reduction of one tile goes through."""
+        steps = prod(int(r.vmax) + 1 for r in self.facts.reduced if load.moves_with(r))
+        return steps * max(64, lane.width * load.itemsize)
+
+    def _arithmetic_cycles(self, lane: LaneChoice | None, amounts: dict[UOp, int]) -> float:
+        vectors = self._vectors(lane)
+        total = prod(amounts.values()) * vectors * 0.5
+        value = self.facts.node.reduced_value
+        for node in self.facts.arithmetic:
+            if node is value and node.op is Ops.MUL and self.caps.has_fma:
+                continue
+            copies = prod(n for loop, n in amounts.items() if loop in node.ranges)
+            wide = lane is not None and lane.loop in node.ranges
+            total += copies * (vectors if wide else 1) * 0.5
+        return total
+
+    def _finish_cycles(self, lane: LaneChoice | None, in_reduce: bool) -> float:
+        """Cycles for each result after the last step: horizontal sum and store."""
+        if lane is None:
+            return 1.0
+        if in_reduce:
+            return 12.0 + 2.0 * self._vectors(lane)
+        contiguous = all(strides.get(lane.loop) in (0, 1) for strides in self.store_strides)
+        return 2.0 / self.register_lanes if contiguous else 2.0
+
+    def _copy_cycles(self, load: LoadFacts, lane: LaneChoice | None) -> float:
+        held = self.stageable[load] or 0
+        along = lane is None or not load.moves_with(lane.loop) or load.is_contiguous(lane.loop)
+        return held / load.itemsize * (_COPY_ALONG if along else _COPY_ACROSS)
+
+
+def _divisors(loop: UOp, limit: int) -> list[int]:
+    size = loop.size
+    assert isinstance(size, int), "only loops of known size become rows"
+    return [n for n in range(2, limit + 1) if size % n == 0]

@@ -1,0 +1,89 @@
+"""Apply Opts by naming loops instead of numbers, and follow what is left of a loop."""
+
+from __future__ import annotations
+
+from tg_codegen.optimize.kernel_view import Scheduler
+from tg_uop import AxisType, Opt, OptOps, UOp
+
+_OPEN = (AxisType.LOOP, AxisType.GLOBAL, AxisType.REDUCE)
+
+
+class Planner:
+    """A Scheduler driven by the loops of the kernel as it was at the start."""
+
+    def __init__(self, view: Scheduler) -> None:
+        self.view = view
+
+    def rest(self, loop: UOp) -> UOp | None:
+        """What remains of `loop` as a loop, None when all of it has another role."""
+        root = loop.range_arg.axis_id[0]
+        reducing = loop.axis_type.is_reduce
+        for candidate in self.view.rngs:
+            same = candidate.range_arg.axis_id[0] == root
+            if same and candidate.axis_type in _OPEN and candidate.axis_type.is_reduce == reducing:
+                return candidate
+        return None
+
+    def number(self, loop: UOp) -> int:
+        """The axis number of what remains of `loop`."""
+        found = self.rest(loop)
+        assert found is not None, "the loop has been used up"
+        return self.view.rngs.index(found)
+
+    def size(self, loop: UOp) -> int:
+        """Steps that remain of `loop`; 1 when it has been used up."""
+        found = self.rest(loop)
+        return 1 if found is None else int(found.vmax) + 1
+
+    def pad(self, loop: UOp, multiple: int) -> None:
+        """Pad to a multiple, if it is none yet."""
+        if self.size(loop) % multiple:
+            self.view.apply_opt(Opt(OptOps.PADTO, self.number(loop), multiple))
+
+    def upcast(self, loop: UOp, amount: int) -> None:
+        """Several output steps at once."""
+        if amount > 1:
+            self.view.apply_opt(Opt(OptOps.UPCAST, self.number(loop), amount))
+
+    def lanes(self, loop: UOp, amount: int) -> None:
+        """Make vector lanes."""
+        if amount > 1:
+            self.view.apply_opt(Opt(OptOps.LANES, self.number(loop), amount))
+
+    def unroll(self, loop: UOp, amount: int) -> None:
+        """Several steps of a reduction at once."""
+        if amount > 1:
+            number = self.view.unrollable_dims.index(self.number(loop))
+            self.view.apply_opt(Opt(OptOps.UNROLL, number, amount))
+
+    def thread(self, loop: UOp, amount: int) -> None:
+        """Split over threads."""
+        if amount > 1:
+            self.view.apply_opt(Opt(OptOps.THREAD, self.number(loop), amount))
+
+    def order(self, loops: list[UOp]) -> None:
+        """Put the remains of these loops in this order, in the places that they have."""
+        current = [found for loop in loops if (found := self.rest(loop)) is not None]
+        roots = [loop.range_arg.axis_id[0] for loop in loops if self.rest(loop) is not None]
+        places = sorted(loop.range_arg.axis_id for loop in current)
+        for position, _ in enumerate(roots):
+            wanted = current[position]
+            if wanted.range_arg.axis_id == places[position]:
+                continue
+            holder = next(loop for loop in current if loop.range_arg.axis_id == places[position])
+            numbers = (self.view.rngs.index(wanted), self.view.rngs.index(holder))
+            self.view.apply_opt(Opt(OptOps.SWAP, min(numbers), max(numbers)))
+            swapped = {wanted: _moved(wanted, holder), holder: _moved(holder, wanted)}
+            current = [swapped.get(loop, loop) for loop in current]
+
+    def stage(self, index: UOp, level: UOp | None) -> None:
+        """Stage the operand whose load is `index` now, inside the loop `level`."""
+        number = None if level is None else self.view.rngs.index(level)
+        operand = self.view.bufs.index(index)
+        self.view.apply_opt(Opt(OptOps.STAGE, number, (operand,)))
+
+
+def _moved(loop: UOp, place: UOp) -> UOp:
+    """The loop that `swap` makes of `loop` in the place of another."""
+    arg = loop.range_arg
+    return loop.replace(arg=type(arg)(place.range_arg.axis_id, arg.axis_type, arg.lanes))

@@ -1,0 +1,51 @@
+"""Choose the loop that a kernel is split over threads along."""
+
+from __future__ import annotations
+
+from tg_codegen.optimize.kernel_view import Scheduler
+from tg_uop import AxisType, GroupOp, Ops, UOp
+
+# below so many steps of arithmetic, or bytes, starting a second thread costs more than it saves
+_MIN_OPERATIONS = 50_000
+_MIN_BYTES = 100_000
+
+
+def thread_choices(view: Scheduler) -> list[tuple[UOp, int]]:
+    """Loops that can be split over threads with the number of threads, the outermost first.
+
+    Empty for kernels too small to share.
+    """
+    caps = view.caps
+    if not caps.has_threads or caps.max_threads < 2 or not is_large(view):
+        return []
+    found = []
+    for loop in view.shared_output_loops:
+        if loop.axis_type is not AxisType.LOOP or not isinstance(loop.size, int):
+            continue
+        amount = largest_divisor(loop.size, caps.max_threads)
+        if amount > 1:
+            found.append((loop, amount))
+    return sorted(found, key=lambda pair: -pair[1])
+
+
+def is_large(view: Scheduler) -> bool:
+    """Whether there is work for more than one thread."""
+    operations = 0
+    moved = 0
+    for node in view.main_nodes:
+        steps = 1
+        for loop in node.ranges:
+            steps *= int(loop.vmax) + 1
+        if node.op is Ops.REDUCE:
+            for loop in node.reduce_ranges:
+                steps *= int(loop.vmax) + 1
+        if node.op in GroupOp.ALU or node.op is Ops.REDUCE:
+            operations = max(operations, steps)
+        elif node.op is Ops.INDEX:
+            moved = max(moved, steps * node.dtype.itemsize)
+    return operations >= _MIN_OPERATIONS or moved >= _MIN_BYTES
+
+
+def largest_divisor(size: int, limit: int) -> int:
+    """The largest divisor of `size` that is at most `limit`."""
+    return next((n for n in range(min(size, limit), 0, -1) if size % n == 0), 1)
