@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-
 from tg_uop import GroupOp, Invalid, Ops, UOp, dtypes
 from tg_uop.ir.args import ParamArg, SpecialArg
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tg_uop import AxisType, KernelInfo, Ops, ProgramInfo, UOp
+from tg_uop import KernelInfo, Ops, ProgramInfo, UOp
 from tg_uop.ir.args import ParamArg, Size, SpecialArg
 
 UNNAMED = KernelInfo().name
@@ -12,20 +12,21 @@ CORE_ID = "core_id"
 HASH_DIGITS = 6
 
 
-def kernel_name(kernel: UOp, key: bytes) -> str:
-    """A name that says what the loops are: `r_64_32_16n1f03ab`, or the name that the kernel has.
+def unique_name(given: UOp, kernel: UOp) -> str:
+    """A name that says what the loops are: `r_64_32_16n1f03ab`, or the name that was given.
 
-    It begins with E for elementwise kernels and r for those that reduce; the sizes follow from
-    the outermost axis inwards, `n` and the beginning of the hash of the kernel as it was given.
+    It begins with E for elementwise kernels and r for those that reduce. The sizes follow, from the
+    outermost loop of the optimized kernel inwards, reductions last, then `n` and the beginning of
+    the hash of the kernel as it was given, so that the name is the same in every process.
     """
-    info = kernel.arg
+    info = given.arg
     if isinstance(info, KernelInfo) and info.name not in (UNNAMED, ""):
         return info.name
     ranges = [n for n in kernel.toposort() if n.op is Ops.RANGE]
     ranges.sort(key=lambda r: (r.axis_type.is_reduce, r.range_arg.axis_id))
     sizes = [_size_text(r) for r in ranges]
     kind = "r" if any(r.axis_type.is_reduce for r in ranges) else "E"
-    return "_".join([kind, *sizes]) + f"n{key.hex()[:HASH_DIGITS]}"
+    return "_".join([kind, *sizes]) + f"n{given.key.hex()[:HASH_DIGITS]}"
 
 
 def _size_text(node: UOp) -> str:
@@ -95,9 +96,3 @@ def _global_size(sizes: dict[str, Size], has_groups: bool) -> tuple[Size, Size, 
 def _three(sizes: dict[str, Size], prefix: str) -> tuple[Size, Size, Size]:
     first, second, third = (sizes.get(f"{prefix}{i}", 1) for i in range(3))
     return first, second, third
-
-
-def places_work(ranges: Iterable[AxisType]) -> bool:
-    """Whether any axis has a place on the device."""
-    placed = (AxisType.GLOBAL, AxisType.LOCAL, AxisType.WARP, AxisType.THREAD)
-    return any(r in placed for r in ranges)

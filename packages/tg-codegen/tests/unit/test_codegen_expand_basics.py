@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-from tg_codegen.expand.expand import expand
+from tg_codegen.expand.loops import close_once
 from tg_codegen.expand.threads import number_threads
 from tg_codegen.linearize.order import ordered
+from tg_codegen.pipeline import expand
 from tg_uop import AxisType, KernelInfo, Ops, UOp, dtypes
 from tg_uop.spec.node import Form
 from tg_uop.spec.verify import verify
@@ -29,7 +29,7 @@ def check(read_kernel: Run, run_linear: Run) -> Callable[..., UOp]:
         for slot, cells in enumerate(inputs, len(outputs)):
             memory[slot] = cells
         verify(kernel, Form.KERNEL)
-        expanded = expand(number_threads(kernel))
+        expanded = expand(close_once(number_threads(kernel)))
         verify(expanded, Form.EXPANDED)
         assert run_linear(ordered(expanded), memory) == read_kernel(kernel, memory)
         return expanded

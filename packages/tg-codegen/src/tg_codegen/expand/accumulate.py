@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tg_codegen.expand.loops import Closer, axis_order, closed_ranges, closers_of, is_replicated
 from tg_uop import AddrSpace, DType, Ops, UOp, dtypes
+
+from tg_codegen.expand.loops import Closer, axis_order, closed_ranges, closers_of, is_replicated
 
 # An addition of float32 takes four cycles on current x86 cores, of which two start in each: eight
 # independent sums keep the unit busy (Agner Fog, instruction tables; the same holds for AArch64).

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tg_uop import AxisType, Ops, UOp, dtypes
+
 from tg_codegen.errors import UnsupportedError
 from tg_codegen.expand.loops import axis_order
 from tg_codegen.target.caps import Capabilities
-from tg_uop import AxisType, Ops, UOp, dtypes
 
 GROUP_AXES = frozenset((AxisType.LOCAL, AxisType.WARP))
 DIMENSIONS = 3

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tg_codegen.expand.fold import folded
 from tg_uop import GroupOp, Ops, PtrDType, UOp
+
+from tg_codegen.expand.fold import folded
 
 # what has no value of its own, or takes that of its first operand as it is
 _TRANSPARENT = frozenset((Ops.AFTER, Ops.END, Ops.GROUP, Ops.BARRIER, Ops.NOOP, Ops.SINK))

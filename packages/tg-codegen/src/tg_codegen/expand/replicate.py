@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from math import prod
 
+from tg_uop import Ops, UOp, dtypes
+
 from tg_codegen.expand import lanes
 from tg_codegen.expand.accumulate import CHAINED
 from tg_codegen.expand.fold import folded
 from tg_codegen.expand.loops import axis_order, is_replicated
-from tg_uop import Ops, UOp, dtypes
 
 Axes = tuple[UOp, ...]
 
@@ -149,7 +150,7 @@ class _Copier:
         return [column[i : i + steps] for i in range(0, len(column), steps)]
 
     def _chained(self, node: UOp) -> _Copies:
-        """`start + REDUCE(terms)` as ((start + term) + term) ..., which suits fused multiply-add."""
+        """`start + REDUCE(terms)` as ((start + term) + term) ..., which suits multiply-add."""
         axes, lane = self._axes(node)
         start = self._column(self.table[node.src[0]], axes)
         terms = self._terms(node.src[1], axes)

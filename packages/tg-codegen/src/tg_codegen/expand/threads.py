@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tg_uop import AxisType, Ops, UOp
+
 from tg_codegen.expand.grid import keep_only_ranges_closed
 from tg_codegen.expand.loops import axis_order
-from tg_uop import AxisType, Ops, UOp
 
 CORE_ID = "core_id"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tg_codegen.errors import KernelFormError
 from tg_uop import Ops, UOp
+
+from tg_codegen.errors import KernelFormError
 
 
 @dataclass(slots=True)

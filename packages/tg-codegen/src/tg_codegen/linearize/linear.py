@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tg_uop import Ops, UOp
+
 from tg_codegen.linearize.control import with_branches
 from tg_codegen.linearize.order import ordered
-from tg_uop import Ops, UOp
 
 
 def linearize(kernel: UOp) -> UOp:

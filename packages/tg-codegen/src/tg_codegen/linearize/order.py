@@ -7,8 +7,9 @@ that it depends on, in that order; what a loop does not change therefore stands 
 
 from __future__ import annotations
 
-from tg_codegen.linearize.blocks import Block, block_tree, single_ends
 from tg_uop import Ops, UOp
+
+from tg_codegen.linearize.blocks import Block, block_tree, single_ends
 
 # what orders other nodes and does nothing itself
 _STRUCTURE = frozenset((Ops.SINK, Ops.GROUP, Ops.NOOP))

@@ -1,0 +1,76 @@
+"""Simplify reductions whose loop does not matter: kernel form in, kernel form out."""
+
+from __future__ import annotations
+
+from tg_uop import Ops, UOp, dtypes
+
+from tg_codegen.canonicalize.gathers import collapse_selection
+from tg_codegen.canonicalize.sums import number_of
+
+# integers up to this are exact in the dtype, and so are all sums on the way to them
+EXACT_BELOW = {dtypes.float32: 1 << 24, dtypes.float64: 1 << 53, dtypes.float16: 1 << 11}
+
+
+def simplify_reduces(kernel: UOp) -> UOp:
+    """The kernel with every reduction in its simplest form that gives the same bits."""
+    done: dict[UOp, UOp] = {}
+    for node in kernel.toposort():
+        src = tuple(done[s] for s in node.src)
+        fresh = node if src == node.src else node.replace(src=src)
+        done[node] = simplified(fresh) if fresh.op is Ops.REDUCE else fresh
+    return done[kernel]
+
+
+def simplified(node: UOp) -> UOp:
+    """One REDUCE, its operands already simple."""
+    while node.op is Ops.REDUCE:
+        found = _without_ranges(node) or _without_loop(node) or collapse_selection(node)
+        if found is None:
+            return node
+        node = found
+    return node
+
+
+def _without_ranges(node: UOp) -> UOp | None:
+    return node.reduced_value if not node.reduce_ranges else None
+
+
+def _without_loop(node: UOp) -> UOp | None:
+    """A loop that the value does not depend on repeats it: n * x for a sum, x for a maximum."""
+    live = node.reduced_value.ranges
+    for loop in node.reduce_ranges:
+        if loop in live or loop.vmax < 0:
+            continue
+        rest = tuple(r for r in node.reduce_ranges if r is not loop)
+        inner = node.replace(src=(node.reduced_value, *rest)) if rest else node.reduced_value
+        repeated = repeat(node.reduce_op, inner, loop)
+        if repeated is not None:
+            return repeated
+    return None
+
+
+def repeat(op: Ops, value: UOp, loop: UOp) -> UOp | None:
+    """What `op` gives for as many copies of `value` as the loop has steps, if bits stay equal.
+
+    A loop of variable size may be empty, so its maximum stays.
+    """
+    steps = number_of(loop.range_size)
+    if op is Ops.MAX:
+        return value if steps is not None else None
+    if op is not Ops.ADD:
+        return None
+    if dtypes.is_int(value.dtype):
+        return value * loop.range_size.cast(value.dtype) if steps is None else value * steps
+    if steps is None:
+        return None
+    return _exact_multiple(value, steps)
+
+
+def _exact_multiple(value: UOp, steps: int) -> UOp | None:
+    """Adding up a small integer in floating point is exact at every step."""
+    limit = EXACT_BELOW.get(value.dtype)
+    if limit is None or value.op is not Ops.CONST or not isinstance(value.arg, float):
+        return None
+    if not value.arg.is_integer() or abs(value.arg) * steps > limit:
+        return None
+    return value.const_like(value.arg * steps)
