@@ -1,0 +1,38 @@
+"""Time competitors in turn, so that a change of the machine's speed hits all alike."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Run = Callable[[], object]
+
+WARMUP_RUNS = 3
+MIN_ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The median, in seconds, and how many runs it is of."""
+
+    seconds: float
+    runs: int
+
+
+def interleaved(runs: Mapping[str, Run], budget_seconds: float = 2.0) -> dict[str, Timing]:
+    """Median time of each competitor; one run of each in turn until the budget is used up."""
+    for run in runs.values():
+        for _ in range(WARMUP_RUNS):
+            run()
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    end = time.perf_counter() + budget_seconds
+    rounds = 0
+    while rounds < MIN_ROUNDS or time.perf_counter() < end:
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - start)
+        rounds += 1
+    return {name: Timing(statistics.median(taken), rounds) for name, taken in times.items()}

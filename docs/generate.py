@@ -1,0 +1,33 @@
+"""Write the reference pages that come from code; `--check` fails when one is stale."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tg_uop.context import settings_markdown
+
+REFERENCE = Path(__file__).parent / "reference"
+
+PAGES = {"settings.md": settings_markdown}
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check every page; 1 if one is stale."""
+    check = "--check" in arguments
+    REFERENCE.mkdir(exist_ok=True)
+    stale = 0
+    for name, write in PAGES.items():
+        path, text = REFERENCE / name, write()
+        if path.exists() and path.read_text() == text:
+            continue
+        if check:
+            print(f"docs/reference/{name} is stale: run python docs/generate.py")
+            stale = 1
+        else:
+            path.write_text(text)
+    return stale
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
