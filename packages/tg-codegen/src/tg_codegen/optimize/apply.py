@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
+from tg_uop import AxisType, Opt, OptOps, UOp
+
 from tg_codegen.errors import KernelOptError
 from tg_codegen.optimize.loop_nest import (
     OUTPUT_LOOPS,
@@ -15,7 +17,6 @@ from tg_codegen.optimize.loop_nest import (
 )
 from tg_codegen.optimize.opts import MAX_LANES, MAX_UNROLL, MAX_UPCAST
 from tg_codegen.optimize.staging import StagingRefusal, stage_operand
-from tg_uop import AxisType, Opt, OptOps, UOp
 
 
 def apply_to(nest: LoopNest, opt: Opt) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tg_uop import UOp
+
 from tg_codegen.optimize.kernel_view import Scheduler, is_given_structure
 from tg_codegen.optimize.loop_nest import HasCapabilities
 from tg_codegen.optimize.strategies.elementwise import optimize_elementwise
@@ -10,7 +12,6 @@ from tg_codegen.optimize.strategies.gpu import optimize_for_groups
 from tg_codegen.optimize.strategies.matmul import is_product, optimize_product
 from tg_codegen.optimize.strategies.reduction import optimize_reduction
 from tg_codegen.options import Options
-from tg_uop import UOp
 
 
 def optimized(ast: UOp, renderer: HasCapabilities, options: Options) -> UOp:

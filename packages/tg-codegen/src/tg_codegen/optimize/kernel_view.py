@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from tg_uop import AxisType, Ops, Opt, UOp, sint
+
 from tg_codegen.optimize.apply import apply_to
 from tg_codegen.optimize.loop_nest import HasCapabilities, LoopNest
 from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops
-from tg_uop import AxisType, Opt, Ops, UOp, sint
 
 _COLORS = {
     AxisType.GLOBAL: "34",

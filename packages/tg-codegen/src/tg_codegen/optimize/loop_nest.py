@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from math import prod
 from typing import Protocol
 
+from tg_uop import AxisType, KernelInfo, Ops, UOp, dtypes, sint
+
 from tg_codegen.optimize.linear_index import LinearForm, is_single_index, linear_form, split_gate
 from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops, replace_nodes
 from tg_codegen.target.caps import Capabilities
-from tg_uop import AxisType, KernelInfo, Ops, UOp, dtypes, sint
 
 # where axes of each role stand in the numbering that Opts use
 ROLE_ORDER = {
@@ -212,7 +213,8 @@ class LoopNest:
         `amount` must divide the size. Returns the part.
         """
         size = loop.size
-        assert isinstance(size, int) and size % amount == 0, f"{amount} does not divide {size}"
+        assert isinstance(size, int), "only loops of known size can be split"
+        assert size % amount == 0, f"{amount} does not divide {size}"
         arg = loop.range_arg
         remaining = size // amount
         if remaining == 1:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tg_uop import AddrSpace, AxisType, GroupOp, Ops, PtrDType, UOp, dtypes
+
 from tg_codegen.optimize.linear_index import (
     LinearForm,
     is_single_index,
@@ -18,7 +20,6 @@ from tg_codegen.optimize.linear_index import (
 )
 from tg_codegen.optimize.loop_nest import LoopNest
 from tg_codegen.optimize.loop_rewrite import replace_nodes
-from tg_uop import AddrSpace, AxisType, GroupOp, Ops, PtrDType, UOp, dtypes
 
 # vectors in which the fastest axis is copied where it is contiguous in the source, too
 _COPY_LANES = (32, 16, 8, 4)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from tg_uop import GroupOp, UOp
+
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.facts import load_facts, value_nodes
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import thread_choices
-from tg_uop import GroupOp, UOp
 
 # kernels with more arithmetic than this hold one vector a value, simpler ones up to four
 _HEAVY_ARITHMETIC = 24

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tg_uop import GroupOp, Ops, UOp
+
 from tg_codegen.optimize.linear_index import linear_form, split_gate
 from tg_codegen.optimize.loop_nest import LoopNest
-from tg_uop import GroupOp, Ops, UOp
 
 
 @dataclass(frozen=True, slots=True, eq=False)

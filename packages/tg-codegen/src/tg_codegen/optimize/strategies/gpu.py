@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
+from tg_uop import AxisType, Opt, OptOps
+
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.facts import load_facts, main_reduce
 from tg_codegen.optimize.strategies.matmul import is_product
 from tg_codegen.optimize.strategies.threads import largest_divisor
 from tg_codegen.options import Options
-from tg_uop import AxisType, Opt, OptOps
 
 # fewer results than this leave a GPU idle unless each reduction is shared by a group
 _FEW_RESULTS = 2048

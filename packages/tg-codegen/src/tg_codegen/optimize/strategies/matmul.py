@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tg_uop import Ops, UOp
+
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.linear_index import split_gate
 from tg_codegen.optimize.staging import tile_bytes
@@ -9,7 +11,6 @@ from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
 from tg_codegen.optimize.strategies.register_tile import RegisterTile, TileModel
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import thread_choices
-from tg_uop import Ops, UOp
 
 # statements of the innermost loop after replication
 _BODY_LIMIT = 64

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from tg_uop import UOp
+
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.elementwise import choose_lane_loop, register_lanes
 from tg_codegen.optimize.strategies.facts import ReduceFacts, reduce_facts
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import thread_choices
-from tg_uop import UOp
 
 # a reduction of at most so many steps is written out in full
 _FULL_UNROLL = 16

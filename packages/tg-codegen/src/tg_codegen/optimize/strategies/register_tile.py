@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
+from tg_uop import Ops, UOp
+
 from tg_codegen.optimize.loop_nest import LoopNest
 from tg_codegen.optimize.staging import scratch_limit, tile_bytes
 from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
 from tg_codegen.target.caps import Capabilities
-from tg_uop import Ops, UOp
 
 # the sum of one step is ready for the next after so many cycles
 _ADD_LATENCY = 4.0

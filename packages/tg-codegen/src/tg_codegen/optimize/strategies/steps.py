@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tg_codegen.optimize.kernel_view import Scheduler
 from tg_uop import AxisType, Opt, OptOps, UOp
+
+from tg_codegen.optimize.kernel_view import Scheduler
 
 _OPEN = (AxisType.LOOP, AxisType.GLOBAL, AxisType.REDUCE)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tg_codegen.optimize.kernel_view import Scheduler
 from tg_uop import AxisType, GroupOp, Ops, UOp
+
+from tg_codegen.optimize.kernel_view import Scheduler
 
 # below so many steps of arithmetic, or bytes, starting a second thread costs more than it saves
 _MIN_OPERATIONS = 50_000

@@ -1,0 +1,165 @@
+"""Opts never change what a kernel computes: random kernels, random Opts, kernel form as witness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tg_codegen.errors import KernelOptError
+from tg_codegen.optimize.choose import heuristic
+from tg_codegen.optimize.kernel_view import Scheduler
+from tg_codegen.options import Options
+from tg_codegen.target.caps import Capabilities
+from tg_uop import AxisType, KernelInfo, Ops, Opt, OptOps, UOp, dtypes
+from tg_uop.spec.node import Form
+from tg_uop.spec.verify import verify
+
+Run = Callable[..., dict[int, list[int]]]
+INT = dtypes.int32
+
+
+class FakeRenderer:
+    """A target described by its capabilities alone."""
+
+    def __init__(self, **facts: object) -> None:
+        known = {"ops": frozenset(Ops), "dtypes": frozenset((INT,))}
+        self.caps = Capabilities(**{**known, **facts})  # type: ignore[arg-type]
+
+
+CPU = FakeRenderer(
+    vector_bits=128,
+    vector_registers=16,
+    masked_memory=True,
+    has_threads=True,
+    max_threads=4,
+    stack_bytes=1 << 16,
+)
+GPU = FakeRenderer(has_local=True, has_shared=True, shared_bytes=1 << 14, max_workgroup=64)
+
+
+def buffer(slot: int, size: int) -> UOp:
+    return UOp.param(slot, INT.ptr(size))
+
+
+def loop(size: int, axis: int) -> UOp:
+    return UOp.range(size, axis)
+
+
+def reduce_loop(size: int, axis: int) -> UOp:
+    return UOp.range(size, axis, AxisType.REDUCE)
+
+
+def kernel(out: UOp, at: UOp, value: UOp, *loops: UOp) -> UOp:
+    return out.index(at).store(value).end(*loops).sink(arg=KernelInfo())
+
+
+def matmul(m: int, n: int, k: int) -> tuple[UOp, tuple[int, ...]]:
+    i, j, r = loop(m, 0), loop(n, 1), reduce_loop(k, 2)
+    product = buffer(1, m * k).index(i * k + r) * buffer(2, k * n).index(r * n + j)
+    return kernel(buffer(0, m * n), i * n + j, product.reduce(r), i, j), (m * n, m * k, k * n)
+
+
+def convolution(channels: int, size: int, window: int) -> tuple[UOp, tuple[int, ...]]:
+    """Padded, so that its loads are gated and several loops move them alike."""
+    c, x = loop(channels, 0), loop(size, 1)
+    k = reduce_loop(window, 2)
+    place = x + k - window // 2
+    inside = (place < 0).logical_not() & (place < size)
+    image = buffer(1, channels * size).index((c * size + place).valid(inside))
+    value = (image * buffer(2, window).index(k)).reduce(k)
+    out = buffer(0, channels * size)
+    return kernel(out, c * size + x, value, c, x), (channels * size, channels * size, window)
+
+
+def centered(m: int, n: int, op: Ops) -> tuple[UOp, tuple[int, ...]]:
+    """Each row minus its sum or maximum: a reduction outside of an inner output loop."""
+    i, j, r = loop(m, 0), loop(n, 1), reduce_loop(n, 2)
+    rows = buffer(1, m * n)
+    peak = rows.index(i * n + r).reduce(r, arg=op)
+    value = rows.index(i * n + j) * 3 - peak
+    return kernel(buffer(0, m * n), i * n + j, value, i, j), (m * n, m * n)
+
+
+def pointwise(m: int, n: int) -> tuple[UOp, tuple[int, ...]]:
+    i, j = loop(m, 0), loop(n, 1)
+    value = buffer(1, m * n).index(j * m + i) * buffer(2, n).index(j) + i.cast(INT)
+    return kernel(buffer(0, m * n), i * n + j, value, i, j), (m * n, m * n, n)
+
+
+SIZES = st.integers(1, 8)
+KERNELS = st.one_of(
+    st.builds(matmul, SIZES, SIZES, SIZES),
+    st.builds(convolution, st.integers(1, 4), st.integers(2, 8), st.integers(1, 4)),
+    st.builds(centered, SIZES, SIZES, st.sampled_from((Ops.ADD, Ops.MAX))),
+    st.builds(pointwise, SIZES, SIZES),
+)
+AXES = st.integers(0, 5)
+AMOUNTS = st.sampled_from((0, 2, 3, 4))
+SPLITS = (
+    OptOps.UPCAST,
+    OptOps.UNROLL,
+    OptOps.LANES,
+    OptOps.LOCAL,
+    OptOps.THREAD,
+    OptOps.GROUP,
+    OptOps.GROUPTOP,
+)
+OPTS = st.one_of(
+    st.builds(Opt, st.sampled_from(SPLITS), AXES, AMOUNTS),
+    st.builds(Opt, st.just(OptOps.PADTO), AXES, st.sampled_from((2, 4))),
+    st.builds(Opt, st.just(OptOps.SWAP), AXES, AXES),
+    st.builds(
+        Opt,
+        st.just(OptOps.STAGE),
+        st.one_of(st.none(), AXES),
+        st.builds(lambda n: (n,), st.integers(0, 3)),
+    ),
+)
+
+
+def memory_for(sizes: tuple[int, ...]) -> dict[int, list[int]]:
+    memory = {
+        slot: [(7 * i * i + 3 * i + slot) % 23 - 9 for i in range(size)]
+        for slot, size in enumerate(sizes)
+    }
+    memory[0] = [-77] * sizes[0]
+    return memory
+
+
+@settings(
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(case=KERNELS, opts=st.lists(OPTS, max_size=6), target=st.sampled_from((CPU, GPU)))
+def test_opts_keep_the_value(
+    case: tuple[UOp, tuple[int, ...]], opts: list[Opt], target: FakeRenderer, read_kernel: Run
+) -> None:
+    ast, sizes = case
+    view = Scheduler(ast, target)
+    if target is GPU:
+        view.convert_loop_to_global()
+    for opt in opts:
+        before, applied = view.ast, list(view.applied_opts)
+        try:
+            view.apply_opt(opt)
+        except KernelOptError as error:
+            assert error.reason
+            assert view.ast is before
+            assert view.applied_opts == applied
+    memory = memory_for(sizes)
+    changed = view.get_optimized_ast()
+    verify(changed, Form.KERNEL)
+    assert read_kernel(changed, memory) == read_kernel(ast, memory)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case=KERNELS, target=st.sampled_from((CPU, GPU)))
+def test_the_heuristic_keeps_the_value(
+    case: tuple[UOp, tuple[int, ...]], target: FakeRenderer, read_kernel: Run
+) -> None:
+    ast, sizes = case
+    changed = heuristic(Scheduler(ast, target), Options()).get_optimized_ast()
+    verify(changed, Form.KERNEL)
+    memory = memory_for(sizes)
+    assert read_kernel(changed, memory) == read_kernel(ast, memory)
