@@ -12,6 +12,7 @@ class Options:
     """What a caller may choose about code generation; every field can change the result.
 
     `optimize` off applies no Opts, not even those that the kernel asks for by its heuristic.
+    `cores` is how many threads a kernel may be split over where the target has threads.
     `beam` is the width of the search, 0 for the heuristic. `tensor_cores` is 0 never, 1 where they
     exist, 2 their shape only. `tensor_core_effort` is 0 plain, 1 with casts, 2 with padding, and
     `tensor_core_select` the number of the unit or -1. `transcendental` is 0 where the target has
@@ -19,6 +20,7 @@ class Options:
     """
 
     optimize: bool = True
+    cores: int = 1
     beam: int = 0
     use_locals: bool = True
     devectorize: int = 1
@@ -37,6 +39,7 @@ def current_options() -> Options:
     emulated = context.EMULATED_DTYPES.value
     return Options(
         optimize=not context.NOOPT.value,
+        cores=context.CPU_COUNT.value,
         beam=context.BEAM.value,
         use_locals=not context.NOLOCALS.value,
         devectorize=context.DEVECTORIZE.value,

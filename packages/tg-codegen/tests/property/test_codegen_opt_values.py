@@ -127,6 +127,15 @@ def memory_for(sizes: tuple[int, ...]) -> dict[int, list[int]]:
     return memory
 
 
+def applies(view: Scheduler, opt: Opt) -> bool:
+    """Apply `opt` if it can be."""
+    try:
+        view.apply_opt(opt)
+    except KernelOptError:
+        return False
+    return True
+
+
 @settings(
     max_examples=150,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -141,10 +150,7 @@ def test_opts_keep_the_value(
         view.convert_loop_to_global()
     for opt in opts:
         before, applied = view.ast, list(view.applied_opts)
-        try:
-            view.apply_opt(opt)
-        except KernelOptError as error:
-            assert error.reason
+        if not applies(view, opt):
             assert view.ast is before
             assert view.applied_opts == applied
     memory = memory_for(sizes)
@@ -159,7 +165,7 @@ def test_the_heuristic_keeps_the_value(
     case: tuple[UOp, tuple[int, ...]], target: FakeRenderer, read_kernel: Run
 ) -> None:
     ast, sizes = case
-    changed = heuristic(Scheduler(ast, target), Options()).get_optimized_ast()
+    changed = heuristic(Scheduler(ast, target), Options(cores=4)).get_optimized_ast()
     verify(changed, Form.KERNEL)
     memory = memory_for(sizes)
     assert read_kernel(changed, memory) == read_kernel(ast, memory)

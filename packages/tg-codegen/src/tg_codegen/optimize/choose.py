@@ -43,7 +43,7 @@ def heuristic(view: Scheduler, options: Options) -> Scheduler:
         return optimize_for_groups(view, options)
     facts = main_reduce(view)
     if facts is None:
-        return optimize_elementwise(view)
+        return optimize_elementwise(view, options)
     if is_product(facts) and len(view.reduces) == 1:
-        return optimize_product(view, facts)
-    return optimize_reduction(view)
+        return optimize_product(view, facts, options)
+    return optimize_reduction(view, options)

@@ -8,16 +8,17 @@ from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.facts import load_facts, value_nodes
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import thread_choices
+from tg_codegen.options import Options
 
 # kernels with more arithmetic than this hold one vector a value, simpler ones up to four
 _HEAVY_ARITHMETIC = 24
 
 
-def optimize_elementwise(view: Scheduler) -> Scheduler:
+def optimize_elementwise(view: Scheduler, options: Options) -> Scheduler:
     """The kernel with threads and lanes."""
     planner = Planner(view)
     lane_loop = choose_lane_loop(view)
-    choices = thread_choices(view)
+    choices = thread_choices(view, options)
     lanes = 1 if lane_loop is None else choose_lanes(view, lane_loop, dict(choices))
     if choices:
         others = [pair for pair in choices if pair[0] is not lane_loop]

@@ -11,6 +11,7 @@ from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
 from tg_codegen.optimize.strategies.register_tile import RegisterTile, TileModel
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import thread_choices
+from tg_codegen.options import Options
 
 # statements of the innermost loop after replication
 _BODY_LIMIT = 64
@@ -27,13 +28,13 @@ def is_product(facts: ReduceFacts) -> bool:
     )
 
 
-def optimize_product(view: Scheduler, facts: ReduceFacts) -> Scheduler:
+def optimize_product(view: Scheduler, facts: ReduceFacts, options: Options) -> Scheduler:
     """The kernel with the cheapest register tile, its operands staged, split over threads."""
     tile = TileModel(view, facts).best()
     planner = Planner(view)
     staged = [_Staged(load, view) for load in tile.staged]
     _pad(planner, tile)
-    _split_threads(planner, tile)
+    _split_threads(planner, tile, options)
     for loop, amount in tile.rows:
         planner.upcast(loop, amount)
     if tile.lane is not None:
@@ -60,12 +61,12 @@ def _pad(planner: Planner, tile: RegisterTile) -> None:
         planner.pad(tile.lane.loop, tile.lane.width)
 
 
-def _split_threads(planner: Planner, tile: RegisterTile) -> None:
+def _split_threads(planner: Planner, tile: RegisterTile, options: Options) -> None:
     """Along the outermost loop whose shares the tile still divides."""
     taken = dict(tile.rows)
     if tile.lane is not None:
         taken[tile.lane.loop] = tile.lane.width
-    for loop, amount in thread_choices(planner.view):
+    for loop, amount in thread_choices(planner.view, options):
         root = loop.range_arg.axis_id[0]
         needed = next((n for r, n in taken.items() if r.range_arg.axis_id[0] == root), 1)
         if (int(loop.vmax) + 1) // amount % needed == 0:

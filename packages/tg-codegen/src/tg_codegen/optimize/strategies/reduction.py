@@ -9,18 +9,19 @@ from tg_codegen.optimize.strategies.elementwise import choose_lane_loop, registe
 from tg_codegen.optimize.strategies.facts import ReduceFacts, reduce_facts
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import thread_choices
+from tg_codegen.options import Options
 
 # a reduction of at most so many steps is written out in full
 _FULL_UNROLL = 16
 
 
-def optimize_reduction(view: Scheduler) -> Scheduler:
+def optimize_reduction(view: Scheduler, options: Options) -> Scheduler:
     """The kernel with threads, and lanes along what is contiguous."""
     planner = Planner(view)
     facts = [reduce_facts(view, node) for node in view.reduces]
     inner = {loop: None for fact in facts for loop in fact.reduced}
     output_lane = _output_lane(view, facts)
-    _split_threads(planner, output_lane)
+    _split_threads(planner, output_lane, options)
     if output_lane is not None:
         _lanes_along_output(planner, output_lane)
     for fact in facts:
@@ -63,8 +64,8 @@ def _loops_outside_of(view: Scheduler, facts: list[ReduceFacts]) -> UOp | None:
     return loop
 
 
-def _split_threads(planner: Planner, output_lane: UOp | None) -> None:
-    choices = thread_choices(planner.view)
+def _split_threads(planner: Planner, output_lane: UOp | None, options: Options) -> None:
+    choices = thread_choices(planner.view, options)
     others = [pair for pair in choices if pair[0] is not output_lane]
     if others or choices:
         loop, amount = (others or choices)[0]

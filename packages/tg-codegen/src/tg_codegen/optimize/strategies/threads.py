@@ -5,25 +5,27 @@ from __future__ import annotations
 from tg_uop import AxisType, GroupOp, Ops, UOp
 
 from tg_codegen.optimize.kernel_view import Scheduler
+from tg_codegen.options import Options
 
 # below so many steps of arithmetic, or bytes, starting a second thread costs more than it saves
 _MIN_OPERATIONS = 50_000
 _MIN_BYTES = 100_000
 
 
-def thread_choices(view: Scheduler) -> list[tuple[UOp, int]]:
+def thread_choices(view: Scheduler, options: Options) -> list[tuple[UOp, int]]:
     """Loops that can be split over threads with the number of threads, the outermost first.
 
     Empty for kernels too small to share.
     """
     caps = view.caps
-    if not caps.has_threads or caps.max_threads < 2 or not is_large(view):
+    limit = min(caps.max_threads, options.cores)
+    if not caps.has_threads or limit < 2 or not is_large(view):
         return []
     found = []
     for loop in view.shared_output_loops:
         if loop.axis_type is not AxisType.LOOP or not isinstance(loop.size, int):
             continue
-        amount = largest_divisor(loop.size, caps.max_threads)
+        amount = largest_divisor(loop.size, limit)
         if amount > 1:
             found.append((loop, amount))
     return sorted(found, key=lambda pair: -pair[1])
