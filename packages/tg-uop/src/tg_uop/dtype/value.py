@@ -149,7 +149,7 @@ def float_from_int(value: int, dtype: DType) -> float:
     if rest > half or (rest == half and kept & 1):
         kept += 1
     if length > 1024:
-        return rounder(dtype)(copysign(inf, value))
+        return rounder(dtype)(-inf if value < 0 else inf)
     try:
         exact = ldexp(float(kept), shift)
     except OverflowError:

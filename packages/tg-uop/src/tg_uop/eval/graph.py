@@ -34,7 +34,13 @@ def evaluate(
     """
     known: dict[UOp, Result] = dict(node_vals or {})
     variables = var_vals or {}
-    for node in root.toposort(gate=lambda n: n not in known):
+
+    def is_open(node: UOp) -> bool:
+        if node.op is Ops.BIND:
+            known.setdefault(node, node.bound_value)
+        return node not in known
+
+    for node in root.toposort(gate=is_open):
         known[node] = _node_value(node, known, variables)
     return known[root]
 
@@ -67,8 +73,6 @@ def _node_value(node: UOp, known: dict[UOp, Result], variables: VarValues) -> Re
         if node.var_name not in variables:
             raise UnboundVariableError(name=node.var_name, given=sorted(variables))
         return convert(variables[node.var_name], dtype)
-    if op is Ops.BIND:
-        return known[node.src[1]]
     if op in (Ops.CAST, Ops.BITCAST):
         return _converted(node, known[node.src[0]])
     if op is Ops.STACK:

@@ -297,14 +297,21 @@ def product_sum(left: float, right: float, addend: float, dtype: DType) -> float
     """left * right + addend, to be rounded just once to `dtype`."""
     product = left * right
     total = product + addend
-    if not isfinite(total) or total == 0.0:
+    if not (isfinite(left) and isfinite(right)):
         return total
-    if dtype is not dtypes.float64 and isfinite(product):
+    if not isfinite(addend):
+        return addend
+    if dtype is not dtypes.float64:
         return _round_to_odd(product, addend, total)
     (n1, d1), (n2, d2), (n3, d3) = (x.as_integer_ratio() for x in (left, right, addend))
     numerator, denominator = n1 * n2 * d3 + n3 * d1 * d2, d1 * d2 * d3
-    # the division of two integers is correctly rounded
-    return numerator / denominator if numerator else total
+    if numerator == 0:
+        return total
+    try:
+        # the division of two integers is correctly rounded
+        return numerator / denominator
+    except OverflowError:
+        return -inf if numerator < 0 else inf
 
 
 def _round_to_odd(left: float, right: float, total: float) -> float:
