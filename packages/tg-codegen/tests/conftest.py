@@ -6,7 +6,7 @@ Both work on Python lists as memory, integers wrap at 32 bits, floats are Python
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -170,13 +170,21 @@ def _converted(value: Number, dtype: object) -> Number:
 class LinearMachine:
     """Runs a list of instructions, in expanded form (an INDEX is its value) or lowered form."""
 
-    def __init__(self, memory: Memory, variables: dict[str, int]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        variables: dict[str, int],
+        specials: dict[str, int],
+        shared: dict[UOp, list[Number]],
+    ) -> None:
         self.memory = memory
         self.variables = variables
+        self.specials = specials
+        self.shared = shared
         self.values: dict[UOp, object] = {}
 
-    def run(self, instructions: Sequence[UOp], specials: dict[str, int]) -> None:
-        self.specials = specials
+    def run(self, instructions: Sequence[UOp]) -> Iterator[None]:
+        """Execute; stop at each BARRIER until all work-items of the group have come to it."""
         ends = self._partners(instructions)
         at = 0
         while at < len(instructions):
@@ -193,6 +201,8 @@ class LinearMachine:
             elif node.op is Ops.IF:
                 if not self.values[node.src[0]]:
                     at = ends[at]
+            elif node.op is Ops.BARRIER:
+                yield
             elif node.op is not Ops.ENDIF:
                 self.values[node] = self._execute(node)
             at += 1
@@ -231,11 +241,13 @@ class LinearMachine:
         if node.op is Ops.PARAM:
             assert isinstance(node.arg, ParamArg)
             return self.memory[node.arg.slot]
-        if node.op in (Ops.DEFINE_LOCAL, Ops.DEFINE_REG):
+        if node.op is Ops.DEFINE_LOCAL:
+            return self.shared.setdefault(node, [0] * node.dtype.size)  # type: ignore[attr-defined]
+        if node.op is Ops.DEFINE_REG:
             return [0] * node.dtype.size  # type: ignore[attr-defined]
         if node.op is Ops.AFTER:
             return self.values[node.src[0]]
-        if node.op in (Ops.BARRIER, Ops.NOOP):
+        if node.op is Ops.NOOP:
             return None
         if node.op is Ops.INDEX:
             return self._index(node)
@@ -318,10 +330,20 @@ def run_linear(
     """The memory after a list of instructions has run on a copy, once for each launch index."""
     after = {slot: list(cells) for slot, cells in memory.items()}
     specials = [n for n in instructions if n.op is Ops.SPECIAL]
-    names = [n.arg.name for n in specials]  # type: ignore[attr-defined]
-    for indices in itertools.product(*(range(int(n.size)) for n in specials)):  # type: ignore[call-overload]
-        machine = LinearMachine(after, variables or {})
-        machine.run(instructions, dict(zip(names, indices, strict=True)))
+    launch = {n.arg.name: range(int(n.size)) for n in specials}  # type: ignore[attr-defined, call-overload]
+    items = {name: steps for name, steps in launch.items() if name.startswith("lidx")}
+    groups = {name: steps for name, steps in launch.items() if name not in items}
+    for group in itertools.product(*groups.values()):
+        shared: dict[UOp, list[Number]] = {}
+        running = []
+        for item in itertools.product(*items.values()):
+            where = dict(zip((*groups, *items), (*group, *item), strict=True))
+            machine = LinearMachine(after, variables or {}, where, shared)
+            running.append(machine.run(instructions))
+        while running:
+            waiting = [machine for machine in running if next(machine, "done") is None]
+            assert len(waiting) in (0, len(running)), "all work-items pass a barrier, or none"
+            running = waiting
     return after
 
 

@@ -7,7 +7,7 @@ BINARY. What a caller gives is kept, so that own instructions, source or binary 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
 
@@ -22,9 +22,11 @@ from tg_codegen.canonicalize.ranges import drop_single_steps, merge_ranges, spli
 from tg_codegen.canonicalize.reduces import simplify_reduces
 from tg_codegen.errors import KernelFormError
 from tg_codegen.expand.accumulate import accumulate
+from tg_codegen.expand.barriers import add_barriers
 from tg_codegen.expand.grid import place_on_grid
 from tg_codegen.expand.loops import close_once
 from tg_codegen.expand.replicate import replicate
+from tg_codegen.expand.shared import share_group_reduces
 from tg_codegen.expand.threads import number_threads
 from tg_codegen.legalize.passes import STEPS
 from tg_codegen.linearize.linear import linearize
@@ -71,8 +73,16 @@ def _optimize(kernel: UOp, renderer: Renderer, options: Options) -> UOp:
 def lowering(caps: Capabilities) -> Pipeline:
     """From an optimized kernel to linear form."""
     return Pipeline(
+        Pass(
+            "share-group-reduces",
+            share_group_reduces,
+            KERNEL,
+            KERNEL,
+            place="before place-on-grid: it makes LOCAL axes",
+        ),
         Pass("place-on-grid", partial(place_on_grid, caps=caps), KERNEL, KERNEL),
         Pass("number-threads", number_threads, KERNEL, KERNEL),
+        Pass("add-barriers", partial(add_barriers, caps=caps), KERNEL, KERNEL),
         Pass(
             "close-once",
             close_once,
@@ -82,11 +92,17 @@ def lowering(caps: Capabilities) -> Pipeline:
         ),
         Pass("expand", expand, KERNEL, EXPANDED),
         *(
-            Pass(step.name, partial(step.run, caps=caps), FORMS[step.before], FORMS[step.after])
+            Pass(step.name, _for_target(step.run, caps), FORMS[step.before], FORMS[step.after])
             for step in STEPS
         ),
         Pass("linearize", linearize, LOWERED, LINEAR),
     )
+
+
+def _for_target(
+    run: Callable[[UOp, Capabilities], UOp], caps: Capabilities
+) -> Callable[[UOp], UOp]:
+    return lambda kernel: run(kernel, caps)
 
 
 def expand(kernel: UOp) -> UOp:

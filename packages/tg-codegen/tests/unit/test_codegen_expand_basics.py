@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tg_codegen.expand.barriers import add_barriers
+from tg_codegen.expand.grid import place_on_grid
 from tg_codegen.expand.loops import close_once
+from tg_codegen.expand.shared import share_group_reduces
 from tg_codegen.expand.threads import number_threads
 from tg_codegen.linearize.order import ordered
 from tg_codegen.pipeline import expand
+from tg_codegen.target.caps import Capabilities
+from tg_codegen.target.registry import INTERPRETER
 from tg_uop import AxisType, KernelInfo, Ops, UOp, dtypes
 from tg_uop.spec.node import Form
 from tg_uop.spec.verify import verify
@@ -16,20 +21,34 @@ from tg_uop.spec.verify import verify
 Run = Callable[..., dict[int, list[int]]]
 
 INT = dtypes.int32
+GPU = Capabilities(
+    ops=INTERPRETER.ops,
+    dtypes=INTERPRETER.dtypes,
+    has_local=True,
+    has_shared=True,
+    global_max=(1 << 31, 65535, 65535),
+    local_max=(1024, 1024, 64),
+)
 
 
 @pytest.fixture
 def check(read_kernel: Run, run_linear: Run) -> Callable[..., UOp]:
     """Compare a kernel before and after expansion on its input lists."""
 
-    def compare(kernel: UOp, *inputs: list[int], outputs: tuple[int, ...]) -> UOp:
+    def compare(
+        kernel: UOp,
+        *inputs: list[int],
+        outputs: tuple[int, ...],
+        caps: Capabilities = INTERPRETER,
+    ) -> UOp:
         memory: dict[int, list[int]] = {}
         for slot, size in enumerate(outputs):
             memory[slot] = [-1] * size
         for slot, cells in enumerate(inputs, len(outputs)):
             memory[slot] = cells
         verify(kernel, Form.KERNEL)
-        expanded = expand(close_once(number_threads(kernel)))
+        placed = number_threads(place_on_grid(share_group_reduces(kernel), caps))
+        expanded = expand(close_once(add_barriers(placed, caps)))
         verify(expanded, Form.EXPANDED)
         assert run_linear(ordered(expanded), memory) == read_kernel(kernel, memory)
         return expanded
@@ -158,3 +177,52 @@ def test_staged_operand(check: Callable[..., UOp]) -> None:
     left = out(24, 1).index(i * 6 + b * 3 + k)
     kernel = sink(out(4).index(i).store((left * right).reduce(b, k)).end(i))
     check(kernel, numbers(24), numbers(6), outputs=(4,))
+
+
+@pytest.mark.parametrize("upcast", [False, True])
+def test_group_reduce(check: Callable[..., UOp], upcast: bool) -> None:
+    """A group adds up a row together, over a LOCAL axis and inside a LOOP beside it."""
+    g = UOp.range(2, (0, 0), AxisType.GLOBAL)
+    item = UOp.range(2, (0, 1), AxisType.LOCAL)
+    i = UOp.range(2, (0, 2), AxisType.UPCAST if upcast else AxisType.LOOP)
+    part = UOp.range(4, (1, 0), AxisType.GROUP_REDUCE)
+    k = UOp.range(3, (1, 1), AxisType.REDUCE)
+    row = (g * 2 + item) * 2 + i
+    total = out(96, 1).index(row * 12 + part * 3 + k).reduce(part, k)
+    kernel = sink(out(8).index(row).store(total * 2).end(g, item, i))
+    expanded = check(kernel, numbers(96), outputs=(8,), caps=GPU)
+    barriers = [n for n in expanded.toposort() if n.op is Ops.BARRIER]
+    assert len(barriers) == (1 if upcast else 2)
+
+
+def test_group_reduces_side_by_side(check: Callable[..., UOp]) -> None:
+    part = UOp.range(4, (1, 0), AxisType.GROUP_REDUCE)
+    x = out(4, 1).index(part)
+    both = x.reduce(part) + x.reduce(part, arg=Ops.MAX)
+    check(
+        sink(out(1).index(UOp.const(dtypes.weakint, 0)).store(both)),
+        numbers(4),
+        outputs=(1,),
+        caps=GPU,
+    )
+
+
+def test_five_grid_axes_share_three_dimensions(check: Callable[..., UOp]) -> None:
+    axes = [UOp.range(2 + n % 2, n, AxisType.GLOBAL) for n in range(5)]
+    position = axes[0]
+    for axis in axes[1:]:
+        position = position * axis.range_size.const_value + axis
+    size = 2 * 3 * 2 * 3 * 2
+    kernel = sink(out(size).index(position).store(out(size, 1).index(position) + 1).end(*axes))
+    expanded = check(kernel, numbers(size), outputs=(size,), caps=GPU)
+    names = {n.arg.name for n in expanded.toposort() if n.op is Ops.SPECIAL}
+    assert names == {"gidx0", "gidx1", "gidx2"}
+
+
+def test_axis_above_a_limit_is_split(check: Callable[..., UOp]) -> None:
+    small = Capabilities(
+        ops=GPU.ops, dtypes=GPU.dtypes, has_local=True, global_max=(4, 4, 4), local_max=(4, 4, 4)
+    )
+    i = UOp.range(12, 0, AxisType.GLOBAL)
+    kernel = sink(out(12).index(i).store(out(12, 1).index(i) + 1).end(i))
+    check(kernel, numbers(12), outputs=(12,), caps=small)

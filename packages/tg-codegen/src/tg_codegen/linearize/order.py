@@ -1,15 +1,18 @@
 """Put the nodes of a lowered kernel in the order in which they run: lowered form in, a list out.
 
 One depth-first walk from the effects gives an order in which each operand stands shortly before
-its first user, which keeps few values alive. Each node then goes to the body of the innermost loop
-that it depends on, in that order; what a loop does not change therefore stands before the loop.
+its first user, which keeps few values alive; sums that run side by side take turns (`chains`). Each
+node then goes to the body of the innermost loop that it depends on, in that order; what a loop does
+not change therefore stands before the loop.
 """
 
 from __future__ import annotations
 
 from tg_uop import Ops, UOp
+from tg_uop.ir.walk import toposort
 
 from tg_codegen.linearize.blocks import Block, block_tree, single_ends
+from tg_codegen.linearize.chains import turns_of_chains
 
 # what orders other nodes and does nothing itself
 _STRUCTURE = frozenset((Ops.SINK, Ops.GROUP, Ops.NOOP))
@@ -21,7 +24,7 @@ def ordered(kernel: UOp) -> list[UOp]:
     Raises `KernelFormError` when loops do not nest.
     """
     kernel = single_ends(kernel)
-    order = kernel.toposort()
+    order = toposort((*turns_of_chains(kernel.toposort()), kernel))
     tree = block_tree(order)
     for node in order:
         tree.home(node).nodes.append(node)
