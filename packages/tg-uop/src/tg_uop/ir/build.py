@@ -66,9 +66,7 @@ class Builders(Node):
         return cls(Ops.CONST, dtypes.weakint, (), Invalid)
 
     @classmethod
-    def variable(
-        cls, name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint
-    ) -> Self:
+    def variable(cls, name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint) -> Self:
         """A named integer between two bounds, both included.
 
         Raises `ValueError` when the bounds leave no value.
@@ -108,7 +106,7 @@ class Builders(Node):
         name: str | None = None,
     ) -> Self:
         """An argument slot: of a kernel with a pointer dtype, else of a function."""
-        return cls(Ops.PARAM, dtype, (), ParamArg(slot, shape, device, name))
+        return cls(Ops.PARAM, dtype, (), ParamArg(slot, shape, device, name))  # type: ignore[arg-type]
 
     @classmethod
     def placeholder(
@@ -325,7 +323,8 @@ class Builders(Node):
 
         Raises `ValueError` when the value is outside of the variable's bounds.
         """
-        name, low, high = self.arg  # type: ignore[misc]
+        assert isinstance(self.arg, tuple), f"{self.op} is no variable"
+        name, low, high = self.arg[0], self.arg[1], self.arg[2]
         if not low <= value <= high:
             raise ValueError(f"variable {name!r} takes {low}..{high}, not {value}")
         return type(self)(Ops.BIND, self.dtype, (self, self.const(self.dtype, value)))

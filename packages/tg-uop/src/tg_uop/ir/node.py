@@ -182,11 +182,14 @@ def normalize_constant(value: object, dtype: DType) -> object:
     return whole
 
 
-def _forget(reference: weakref.ref[Node]) -> None:
-    assert isinstance(reference, _InternedRef)
-    fields = reference.fields
-    if Node._interned.get(fields) is reference:
-        del Node._interned[fields]
+def _forget(
+    reference: weakref.ref[Node],
+    interned: dict[NodeFields, _InternedRef] = Node._interned,
+) -> None:
+    """Take a dead node out of the table, which is an argument to be there when Python exits."""
+    fields: NodeFields = reference.fields  # type: ignore[attr-defined]
+    if interned.get(fields) is reference:
+        del interned[fields]
 
 
 def _missing(root: Node, lacks: Callable[[Node], bool]) -> Iterator[Node]:

@@ -120,9 +120,7 @@ class Ops(IntEnum):
 class GroupOp:
     """Named sets of operations."""
 
-    Unary = frozenset(
-        (Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIPROCAL, Ops.NEG, Ops.TRUNC)
-    )
+    Unary = frozenset((Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIPROCAL, Ops.NEG, Ops.TRUNC))
     Binary = frozenset(
         (
             Ops.ADD,
@@ -154,9 +152,7 @@ class GroupOp:
     Associative = frozenset((Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.MAX, Ops.XOR))
     Idempotent = frozenset((Ops.OR, Ops.AND, Ops.MAX))
     Reduce = frozenset((Ops.ADD, Ops.MUL, Ops.MAX))
-    Movement = frozenset(
-        (Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP)
-    )
+    Movement = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP))
     Constant = frozenset((Ops.CONST, Ops.VCONST))
     Defines = frozenset((Ops.PARAM, Ops.DEFINE_LOCAL, Ops.DEFINE_REG))
     Irreducible = frozenset((Ops.CONST, Ops.DEFINE_VAR, Ops.SPECIAL, Ops.RANGE))

@@ -51,8 +51,8 @@ def infer_bounds(node: Bounded, operands: list[Interval]) -> Interval:
     if op is Ops.VCONST:
         return _vector_constant(node)
     if op is Ops.DEFINE_VAR:
-        _, low, high = node.arg  # type: ignore[misc]
-        return low, high
+        assert isinstance(node.arg, tuple), f"DEFINE_VAR carries name and bounds, not {node.arg!r}"
+        return node.arg[1], node.arg[2]
     if op in (Ops.RANGE, Ops.SPECIAL):
         return 0, max(int(operands[0][1]) - 1, 0) if operands else 0
     if op is Ops.BIND:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Protocol
+from typing import Any, Protocol
 
 from tg_uop.dtype.dtype import DType, PtrDType
 from tg_uop.errors import ShapeError
 from tg_uop.ir.args import BufferArg, ParamArg, ReduceArg
 from tg_uop.ir.ops import GroupOp, Ops
+
+# An int, or a node that stands for one. The node's class is built on this module, so it has no
+# name here; arithmetic on both is the same.
+Dim = Any
 
 
 class Shaped(Protocol):
@@ -19,10 +23,10 @@ class Shaped(Protocol):
     dtype: DType
     src: tuple[Shaped, ...]
     arg: object
-    _shape: tuple[object, ...] | None
+    _shape: tuple[Dim, ...] | None
 
 
-Shape = tuple[object, ...] | None
+Shape = tuple[Dim, ...] | None
 ShapeRule = Callable[[Ops, tuple[Shaped, ...], object], Shape]
 
 
@@ -38,11 +42,11 @@ def infer_shape(op: Ops, dtype: DType, src: tuple[Shaped, ...], arg: object) -> 
     return SHAPE_RULES[op](op, src, arg)
 
 
-def merge_symbolic(arg: Sequence[object], dims: Sequence[object]) -> tuple[object, ...]:
+def merge_symbolic(arg: Sequence[Dim], dims: Sequence[Dim]) -> tuple[Dim, ...]:
     """`arg` with each None, also inside pairs, replaced by the next of `dims`."""
     remaining = iter(dims)
 
-    def fill(entry: object) -> object:
+    def fill(entry: Dim) -> Dim:
         if entry is None:
             return next(remaining)
         if isinstance(entry, tuple):
@@ -95,7 +99,7 @@ def _param(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
     return arg.shape if isinstance(arg, ParamArg) else None
 
 
-def _movement_arg(src: tuple[Shaped, ...], arg: object) -> tuple[object, ...]:
+def _movement_arg(src: tuple[Shaped, ...], arg: object) -> tuple[Dim, ...]:
     assert isinstance(arg, tuple), f"a movement op carries a tuple, not {arg!r}"
     return merge_symbolic(arg, src[1:]) if len(src) > 1 else arg
 
@@ -104,11 +108,11 @@ def _reshape(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
     old, new = src[0]._shape, _movement_arg(src, arg)
     if old is None:
         return None
-    if all(isinstance(d, int) for d in old + new) and prod(old) != prod(new):  # type: ignore[arg-type]
+    if all(isinstance(d, int) for d in old + new) and prod(old) != prod(new):
         raise ShapeError(
             op=op.name,
             shapes=(old, new),
-            reason=f"{prod(old)} elements cannot become {prod(new)}",  # type: ignore[arg-type]
+            reason=f"{prod(old)} elements cannot become {prod(new)}",
             hint="the product of the dimensions must stay the same",
         )
     if any(isinstance(d, int) and d < 0 for d in new):
@@ -160,7 +164,7 @@ def _pad(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
             hint="give one (before, after) pair an axis",
         )
     sizes = []
-    for size, (before, after) in zip(old, pads, strict=True):  # type: ignore[misc]
+    for size, (before, after) in zip(old, pads, strict=True):
         negative = any(isinstance(p, int) and p < 0 for p in (before, after))
         if negative:
             raise ShapeError(
@@ -169,7 +173,7 @@ def _pad(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
                 reason=f"padding {pads} is negative",
                 hint="shrink to take elements away",
             )
-        sizes.append(size + before + after)  # type: ignore[operator]
+        sizes.append(size + before + after)
     return tuple(sizes)
 
 
@@ -185,7 +189,7 @@ def _shrink(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
             hint="give one (start, end) pair an axis",
         )
     sizes = []
-    for size, (start, end) in zip(old, bounds, strict=True):  # type: ignore[misc]
+    for size, (start, end) in zip(old, bounds, strict=True):
         known = all(isinstance(v, int) for v in (size, start, end))
         if known and not 0 <= start <= end <= size:
             raise ShapeError(
@@ -261,7 +265,7 @@ def _multi(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
                 reason=f"shards must agree in all axes but {arg}",
                 hint="shard along one axis",
             )
-    total = sum(shape[arg] for shape in rest if shape is not None)  # type: ignore[misc]
+    total = sum(shape[arg] for shape in rest if shape is not None)
     return tuple(total if i == arg else size for i, size in enumerate(first))
 
 
