@@ -367,5 +367,5 @@ IGNORE_BEAM_CACHE = ContextVar(
     "IGNORE_BEAM_CACHE", 0, "Search anew even where a result is on disk.", group="cache"
 )
 CACHE_DIR = ContextVar(
-    "CACHE_DIR", "", "Folder of everything kept on disk; empty is the user's.", group="cache"
+    "TG_CACHE_DIR", "", "Folder of everything kept on disk; empty is the user's.", group="cache"
 )

@@ -189,11 +189,11 @@ def test_the_environment_wins_over_the_default() -> None:
 
 
 def test_cache_dir(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with Context(CACHE_DIR=str(tmp_path)):
+    with Context(TG_CACHE_DIR=str(tmp_path)):
         assert cache_dir() == str(tmp_path)
     if sys.platform == "linux":
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        with Context(CACHE_DIR=""):
+        with Context(TG_CACHE_DIR=""):
             assert cache_dir() == str(tmp_path / "tg")
 
 

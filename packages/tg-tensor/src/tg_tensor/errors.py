@@ -1,0 +1,108 @@
+"""Every exception that building, differentiating or reading a Tensor raises by itself.
+
+Shapes, dtypes, devices and indices that do not fit raise the classes of `tg_uop.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tg_uop.errors import TgError
+
+
+class DataError(TgError, ValueError):
+    """Data from outside that no Tensor can be made of."""
+
+    def __init__(self, *, given: str, reason: str, hint: str = "") -> None:
+        self.given = given
+        self.reason = reason
+        self.hint = hint
+        super().__init__(given, reason, hint)
+
+    def __str__(self) -> str:
+        text = f"cannot make a Tensor of {self.given}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class ElementCountError(TgError, ValueError):
+    """A Tensor that must have one element and has more or fewer."""
+
+    def __init__(self, *, what: str, shape: Sequence[object]) -> None:
+        self.what = what
+        self.shape = tuple(shape)
+        super().__init__(what, self.shape)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} needs a Tensor with one element, this one has shape {self.shape}; "
+            "index it, or reduce it first"
+        )
+
+
+class ExportError(TgError, TypeError):
+    """A Tensor that cannot be handed to another library as it is."""
+
+    def __init__(self, *, target: str, dtype: object, device: object, reason: str) -> None:
+        self.target = target
+        self.dtype = dtype
+        self.device = device
+        self.reason = reason
+        super().__init__(target, dtype, device, reason)
+
+    def __str__(self) -> str:
+        return f"a Tensor of {self.dtype} on {self.device} as {self.target}: {self.reason}"
+
+
+class GradientError(TgError, RuntimeError):
+    """A gradient that does not exist."""
+
+    def __init__(self, *, op: str, reason: str, hint: str = "") -> None:
+        self.op = op
+        self.reason = reason
+        self.hint = hint
+        super().__init__(op, reason, hint)
+
+    def __str__(self) -> str:
+        text = f"no gradient of {self.op}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class ArgumentError(TgError, ValueError):
+    """An argument that an operation does not take."""
+
+    def __init__(self, *, op: str, argument: str, given: object, expected: str) -> None:
+        self.op = op
+        self.argument = argument
+        self.given = given
+        self.expected = expected
+        super().__init__(op, argument, given, expected)
+
+    def __str__(self) -> str:
+        return f"{self.op}: {self.argument} must be {self.expected}, not {self.given!r}"
+
+
+class AssignError(TgError, ValueError):
+    """A value that cannot be written into a Tensor in place."""
+
+    def __init__(self, *, target: str, value: str, reason: str, hint: str = "") -> None:
+        self.target = target
+        self.value = value
+        self.reason = reason
+        self.hint = hint
+        super().__init__(target, value, reason, hint)
+
+    def __str__(self) -> str:
+        text = f"cannot assign {self.value} to {self.target}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class FetchError(TgError, OSError):
+    """A download that failed, or that brought something else than expected."""
+
+    def __init__(self, *, url: str, reason: str) -> None:
+        self.url = url
+        self.reason = reason
+        super().__init__(url, reason)
+
+    def __str__(self) -> str:
+        return f"cannot fetch {self.url}: {self.reason}"
