@@ -14,6 +14,7 @@ from threading import Lock
 from tg_uop import KernelInfo, Ops, ProgramInfo, UOp, dtypes
 from tg_uop.context import Context
 from tg_uop.rewrite.passes import Form, Pass, Pipeline
+from tg_uop.rules.sets import INDEX_MATH
 from tg_uop.spec.node import Form as SpecForm
 from tg_uop.spec.verify import verify
 
@@ -48,8 +49,10 @@ def canonicalization() -> Pipeline:
     return Pipeline(
         Pass("flatten-accesses", flatten_accesses, KERNEL, KERNEL),
         Pass("drop-single-steps", drop_single_steps, KERNEL, KERNEL),
+        Pass("simplify", INDEX_MATH, KERNEL, KERNEL),
         Pass("simplify-reduces", simplify_reduces, KERNEL, KERNEL),
         Pass("split-ranges", split_ranges, KERNEL, KERNEL),
+        Pass("simplify-parts", INDEX_MATH, KERNEL, KERNEL),
         Pass(
             "merge-ranges",
             merge_ranges,
@@ -63,7 +66,10 @@ def canonicalization() -> Pipeline:
 def optimization(renderer: Renderer, options: Options) -> Pipeline:
     """Apply Opts: give the loops their roles."""
     run = partial(_optimize, renderer=renderer, options=options)
-    return Pipeline(Pass("optimize", run, KERNEL, KERNEL))
+    return Pipeline(
+        Pass("optimize", run, KERNEL, KERNEL),
+        Pass("simplify-optimized", INDEX_MATH, KERNEL, KERNEL),
+    )
 
 
 def _optimize(kernel: UOp, renderer: Renderer, options: Options) -> UOp:

@@ -12,29 +12,17 @@ CORE_ID = "core_id"
 HASH_DIGITS = 6
 
 
-def unique_name(given: UOp, kernel: UOp) -> str:
+def unique_name(given: UOp, optimized: UOp) -> str:
     """A name that says what the loops are: `r_64_32_16n1f03ab`, or the name that was given.
 
-    It begins with E for elementwise kernels and r for those that reduce. The sizes follow, from the
-    outermost loop of the optimized kernel inwards, reductions last, then `n` and the beginning of
-    the hash of the kernel as it was given, so that the name is the same in every process.
+    It is the name of the optimized kernel, `n` and the beginning of the hash of the kernel as it
+    was given, so that it is the same in every process.
     """
     info = given.arg
     if isinstance(info, KernelInfo) and info.name not in (UNNAMED, ""):
         return info.name
-    ranges = [n for n in kernel.toposort() if n.op is Ops.RANGE]
-    ranges.sort(key=lambda r: (r.axis_type.is_reduce, r.range_arg.axis_id))
-    sizes = [_size_text(r) for r in ranges]
-    kind = "r" if any(r.axis_type.is_reduce for r in ranges) else "E"
-    return "_".join([kind, *sizes]) + f"n{given.key.hex()[:HASH_DIGITS]}"
-
-
-def _size_text(node: UOp) -> str:
-    size = node.size
-    if isinstance(size, int):
-        return str(size)
-    names = [variable.var_name for variable in size.variables()]
-    return "".join(names) if names else "x"
+    described = optimized.arg.name if isinstance(optimized.arg, KernelInfo) else UNNAMED
+    return f"{described}n{given.key.hex()[:HASH_DIGITS]}"
 
 
 def program_info(

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tg_uop import Ops, UOp, dtypes
+from tg_uop.rules.linear import Linear, linear, write
 
-from tg_codegen.canonicalize.sums import number_of, sum_of
+from tg_codegen.canonicalize.sums import number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +98,11 @@ def _isolated(left: UOp, right: UOp, loop: UOp) -> tuple[int, UOp] | None:
     sides = [_as_index(left, loop), _as_index(right, loop)]
     if sides[0] is None or sides[1] is None:
         return None
-    total = sum_of(sides[0] - sides[1])
-    factor = total.factors.get(loop, 0)
-    rest = {atom: -f for atom, f in total.factors.items() if atom is not loop}
-    if factor == 0 or any(loop in atom.ranges for atom in rest):
+    total = linear(sides[0]).plus(linear(sides[1]), -1)
+    factor = total.terms.pop(loop, 0)
+    if factor == 0 or any(loop in term.ranges for term in total.terms):
         return None
-    return factor, type(total)(rest, -total.constant).node()
+    return factor, write(Linear({}).plus(total, -1), sides[0])
 
 
 def _as_index(node: UOp, loop: UOp) -> UOp | None:

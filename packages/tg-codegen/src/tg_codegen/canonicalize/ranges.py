@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tg_uop import AxisType, Ops, UOp, dtypes
+from tg_uop.rules.linear import Linear, linear, write
 
-from tg_codegen.canonicalize.sums import Sum, number_of, sum_of, sum_roots
+from tg_codegen.canonicalize.sums import number_of, sum_roots
 
 CLOSERS = frozenset((Ops.END, Ops.REDUCE))
 PLAIN = frozenset((AxisType.LOOP, AxisType.REDUCE))
@@ -73,7 +74,7 @@ def _mergeable_pair(order: Iterable[UOp]) -> tuple[UOp, UOp] | None:
     candidates = _neighbours(closers)
     if not candidates:
         return None
-    sums = [sum_of(root) for root in sum_roots(order)]
+    sums = [linear(root) for root in sum_roots(order)]
     for outer, inner in candidates:
         steps = number_of(inner.range_size)
         if steps is not None and all(_sees_one(s, outer, inner, steps) for s in sums):
@@ -95,8 +96,8 @@ def _neighbours(closers: dict[UOp, list[UOp]]) -> list[tuple[UOp, UOp]]:
     return pairs
 
 
-def _sees_one(total: Sum, outer: UOp, inner: UOp, steps: int) -> bool:
-    return total.factors.get(outer, 0) == total.factors.get(inner, 0) * steps
+def _sees_one(total: Linear, outer: UOp, inner: UOp, steps: int) -> bool:
+    return total.terms.get(outer, 0) == total.terms.get(inner, 0) * steps
 
 
 def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
@@ -106,17 +107,17 @@ def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
     end = outer.range_size * steps if size is None else outer.const_like(size * steps)
     merged = outer.replace(src=(end,))
 
-    def one(total: Sum) -> Sum:
-        factors = dict(total.factors)
-        factors.pop(outer, None)
-        factors[merged] = factors.pop(inner)
-        return Sum(factors, total.constant)
+    def one(total: Linear) -> Linear:
+        terms = dict(total.terms)
+        terms.pop(outer)
+        terms[merged] = terms.pop(inner)
+        return Linear(terms, total.constant)
 
     replaced = _rewrite_sums(kernel, {outer, inner}, one)
     return _close_instead(replaced, {outer: (merged,), inner: (merged,)})
 
 
-def _rewrite_sums(kernel: UOp, moved: set[UOp], rewrite: Callable[[Sum], Sum]) -> UOp:
+def _rewrite_sums(kernel: UOp, moved: set[UOp], rewrite: Callable[[Linear], Linear]) -> UOp:
     """The kernel with each sum that has one of `moved` as an atom rewritten.
 
     Closers keep closing what they closed.
@@ -132,11 +133,11 @@ def _rewrite_sums(kernel: UOp, moved: set[UOp], rewrite: Callable[[Sum], Sum]) -
         done[node] = node if src == node.src else node.replace(src=src)
         if node not in roots:
             continue
-        total = sum_of(node)
-        atoms = {inside.get(a, done[a]): f for a, f in total.factors.items()}
-        if moved.isdisjoint(total.factors):
+        total = linear(node)
+        if moved.isdisjoint(total.terms):
             continue
-        inside[node] = rewrite(Sum(atoms, total.constant)).node()
+        terms = {inside.get(t, done[t]): factor for t, factor in total.terms.items()}
+        inside[node] = write(rewrite(Linear(terms, total.constant)), node)
     return done[kernel]
 
 
