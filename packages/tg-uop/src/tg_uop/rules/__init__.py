@@ -1,0 +1,1 @@
+"""The algebra of nodes: laws of arithmetic, division, comparison, gates and movement."""
