@@ -1,0 +1,1 @@
+"""Tool chains: source text in, binaries out, kept on disk."""

@@ -1,0 +1,116 @@
+"""C to a relocatable object, through the clang or gcc that is on PATH."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from typing import Final
+
+from tg_runtime.compile.compiler import Compiler
+from tg_runtime.compile.disk_cache import CompilerCache, default_compiler_cache
+from tg_runtime.errors import CompileError, ToolMissingError
+from tg_runtime.host.processor import machine
+
+_NAMES: Final = ("clang", "gcc", "cc")
+_FLAGS: Final = (
+    "-O2",
+    "-fPIC",
+    "-c",
+    "-x",
+    "c",
+    "-ffreestanding",
+    "-fno-math-errno",
+    "-ffp-contract=off",
+    "-fno-stack-protector",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-ident",
+    "-w",
+)
+_TIMEOUT_S: Final = 120.0
+
+
+@cache
+def find_c_compiler() -> str:
+    """The path of the C compiler. Raises `ToolMissingError`."""
+    for name in _NAMES:
+        path = shutil.which(name)
+        if path is not None:
+            return path
+    raise ToolMissingError(
+        tool="a C compiler",
+        looked_for=[f"{name} on PATH" for name in _NAMES],
+        hint="install one, or use CPU:LLVM, which needs none",
+    )
+
+
+@cache
+def _version_of(path: str) -> str:
+    try:
+        answer = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ToolMissingError(tool=path, looked_for=[f"its version ({error})"]) from error
+    return answer.stdout.splitlines()[0] if answer.stdout else "unknown"
+
+
+class ClangCompiler(Compiler):
+    """C source to an object file for this machine.
+
+    `-ffp-contract=off`: a multiply and an add are fused only where the kernel says so, as in LLVM.
+    """
+
+    def __init__(
+        self,
+        arch: str = "",
+        features: tuple[str, ...] = (),
+        *,
+        cache: CompilerCache = default_compiler_cache,
+    ) -> None:
+        self.path = find_c_compiler()
+        self.flags = (*_FLAGS, *_arch_flags(arch or machine(), features, _is_clang(self.path)))
+        super().__init__(f"{_version_of(self.path)}:{' '.join(self.flags)}", cache)
+
+    def compile(self, source: str) -> bytes:
+        """The object of C text. Raises `CompileError` with the compiler's message."""
+        with tempfile.TemporaryDirectory(prefix="tg-") as folder:
+            return self._compile_in(folder, source)
+
+    def _compile_in(self, folder: str, source: str) -> bytes:
+        # a real file: the GNU assembler seeks in what it writes
+        output = os.path.join(folder, "kernel.o")
+        command = [self.path, *self.flags, "-", "-o", output]
+        try:
+            answer = subprocess.run(
+                command, input=source.encode(), capture_output=True, timeout=_TIMEOUT_S, check=False
+            )
+            if answer.returncode == 0:
+                with open(output, "rb") as file:
+                    return file.read()
+        except (OSError, subprocess.SubprocessError) as error:
+            raise CompileError(compiler=self.path, message=str(error), source=source) from error
+        message = answer.stderr.decode(errors="replace")
+        raise CompileError(compiler=self.path, message=message, source=source)
+
+
+def _is_clang(path: str) -> bool:
+    return "clang" in _version_of(path)
+
+
+def _arch_flags(arch: str, features: tuple[str, ...], clang: bool) -> tuple[str, ...]:
+    """Flags for the processor; the host's own features are left to `native`."""
+    if arch != machine():
+        raise ToolMissingError(
+            tool=f"C compiler for {arch}",
+            looked_for=[f"only {machine()} is supported"],
+            hint="use CPU:LLVM, which compiles for any architecture",
+        )
+    removed = tuple(f"-mno-{f[1:]}" for f in features if f.startswith("-"))
+    if arch == "x86_64":
+        # AVX-512 registers are halved by default, although the kernel chose them on purpose
+        width = ("-mprefer-vector-width=512",)
+        return ("-march=native", *width, *removed)
+    return ("-mcpu=native",) if clang or arch == "aarch64" else ()

@@ -1,0 +1,145 @@
+"""LLVM IR to a relocatable object, through llvmlite.
+
+Importing this module is cheap; llvmlite is loaded by the first compilation that misses the cache.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import re
+import threading
+from functools import cache
+from types import ModuleType
+from typing import Any, Final
+
+from tg_runtime.compile.compiler import Compiler
+from tg_runtime.compile.disk_cache import CompilerCache, default_compiler_cache
+from tg_runtime.errors import CompileError, ToolMissingError
+
+# one LLVM context is not for several threads at once
+_lock = threading.Lock()
+
+TRIPLES: Final = {
+    "x86_64": "x86_64-unknown-linux-gnu",
+    "aarch64": "aarch64-unknown-linux-gnu",
+    "riscv64": "riscv64-unknown-linux-gnu",
+    "wasm32": "wasm32-unknown-unknown",
+}
+
+
+@cache
+def llvmlite_version() -> str:
+    """The version of the installed llvmlite, found without importing it.
+
+    Raises `ToolMissingError`.
+    """
+    spec = importlib.util.find_spec("llvmlite")
+    if spec is None or spec.origin is None:
+        raise ToolMissingError(
+            tool="llvmlite", looked_for=["the Python package"], hint="pip install llvmlite"
+        )
+    try:
+        with open(os.path.join(os.path.dirname(spec.origin), "_version.py")) as file:
+            found = re.search(r"version_version = '([^']+)'", file.read())
+    except OSError:
+        found = None
+    return found.group(1) if found else str(_llvm().__version__)
+
+
+@cache
+def _binding() -> ModuleType:
+    """llvmlite's binding with every target initialized."""
+    binding = importlib.import_module("llvmlite.binding")
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding
+
+
+def _llvm() -> ModuleType:
+    return importlib.import_module("llvmlite")
+
+
+class LLVMCompiler(Compiler):
+    """LLVM IR text to an object file for one processor.
+
+    `features` are LLVM's names, each with or without a sign. Position-independent code, so that it
+    can be loaded anywhere.
+    """
+
+    def __init__(
+        self,
+        arch: str,
+        model: str = "",
+        features: tuple[str, ...] = (),
+        *,
+        level: int = 2,
+        cache: CompilerCache = default_compiler_cache,
+    ) -> None:
+        if arch not in TRIPLES:
+            raise ToolMissingError(
+                tool=f"LLVM target for {arch}", looked_for=[f"one of {', '.join(TRIPLES)}"]
+            )
+        self.arch = arch
+        self.model = model
+        self.features = ",".join(signed_features(arch, features))
+        self.level = level
+        super().__init__(
+            f"llvm-{llvmlite_version()}:{arch}:{model}:{self.features}:O{level}", cache
+        )
+
+    def compile(self, source: str) -> bytes:
+        """The object of LLVM IR text. Raises `CompileError` with LLVM's message."""
+        with _lock:
+            binding = _binding()
+            module = self._parse(binding, source)
+            machine = self._machine(binding)
+            self._optimize(binding, module, machine)
+            return bytes(machine.emit_object(module))
+
+    def assembly(self, source: str) -> str:
+        """The optimized assembly text of LLVM IR. Raises `CompileError`."""
+        with _lock:
+            binding = _binding()
+            module = self._parse(binding, source)
+            machine = self._machine(binding)
+            self._optimize(binding, module, machine)
+            return str(machine.emit_assembly(module))
+
+    def disassemble(self, binary: bytes) -> str:
+        """A listing of the object's symbols and sizes is not code; see `assembly`."""
+        return ""
+
+    def _parse(self, binding: ModuleType, source: str) -> Any:
+        try:
+            module = binding.parse_assembly(source)
+            module.verify()
+        except RuntimeError as error:
+            raise CompileError(compiler="LLVM", message=str(error), source=source) from error
+        module.triple = TRIPLES[self.arch]
+        return module
+
+    def _machine(self, binding: ModuleType) -> Any:
+        target = binding.Target.from_triple(TRIPLES[self.arch])
+        return target.create_target_machine(
+            cpu=self.model, features=self.features, opt=self.level, reloc="pic", codemodel="small"
+        )
+
+    def _optimize(self, binding: ModuleType, module: Any, machine: Any) -> None:
+        module.data_layout = str(machine.target_data)
+        options = binding.create_pipeline_tuning_options(speed_level=self.level)
+        # the renderer has chosen vectors and unrolling; LLVM's own only cost compile time
+        options.loop_vectorization = True
+        options.slp_vectorization = False
+        builder = binding.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+
+
+def signed_features(arch: str, features: tuple[str, ...]) -> tuple[str, ...]:
+    """The features as LLVM wants them, each with a sign."""
+    signed = tuple(f if f[:1] in ("+", "-") else f"+{f}" for f in features)
+    if arch == "x86_64" and "+avx512f" in signed:
+        # tuning of the model would split 512-bit vectors that the kernel chose on purpose
+        signed += ("-prefer-256-bit",)
+    return signed

@@ -1,0 +1,1 @@
+"""The devices, one folder each."""

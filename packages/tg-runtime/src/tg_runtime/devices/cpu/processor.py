@@ -1,0 +1,33 @@
+"""What the CPU device asks of a command processor, native or portable."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class CommandProcessor(Protocol):
+    """Runs command buffers of several queues, each in order, without the interpreter lock where it
+    can."""
+
+    name: str
+
+    def open_queue(self) -> int:
+        """A queue's handle."""
+
+    def close_queue(self, queue: int) -> None:
+        """Let go of a queue, which must be idle."""
+
+    def submit(self, queue: int, commands: int, number: int, inline: bool) -> None:
+        """Append a command buffer; `inline` allows to run it in the calling thread.
+
+        Calls for one queue must take turns.
+        """
+
+    def wait(self, signal: int, value: int, timeout_ns: int) -> bool:
+        """Wait until the 64-bit value at `signal` is at least `value`; False after the timeout."""
+
+    def raise_signal(self, signal: int, value: int) -> None:
+        """Store a value from the host and wake who waits."""
+
+    def reset_after_fork(self) -> None:
+        """Forget the threads, which the child of a fork does not have; all queues were idle."""

@@ -1,0 +1,1 @@
+"""Memory of other libraries as buffers."""

@@ -1,0 +1,1 @@
+"""A device that compiles for any target and runs nothing."""

@@ -1,0 +1,1 @@
+"""Hardware command queues: commands, signals, programs and graphs that every such device shares."""

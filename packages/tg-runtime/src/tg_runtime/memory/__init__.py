@@ -1,0 +1,1 @@
+"""Memory of devices: buffers, caches of freed blocks, sub-allocation."""
