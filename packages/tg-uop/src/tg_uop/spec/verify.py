@@ -47,7 +47,7 @@ def verify(graph: UOp, form: Form, origin_of: OriginOf | None = None) -> None:
         form=form.name.lower(),
         rule=rule,
         node=repr(node),
-        path=[step.op.name for step in path_to(graph, node)],
+        path=_shortened([step.op.name for step in path_to(graph, node)]),
         excerpt=excerpt(graph, node),
         origin=_origin(node, origin_of),
     )
@@ -146,6 +146,12 @@ def path_to(graph: UOp, wanted: UOp) -> list[UOp]:
     while path[-1] in parents:
         path.append(parents[path[-1]])
     return path[::-1]
+
+
+def _shortened(path: list[str], ends: int = 10) -> list[str]:
+    if len(path) <= 2 * ends:
+        return path
+    return [*path[:ends], f"... {len(path) - 2 * ends} more ...", *path[-ends:]]
 
 
 def _origin(node: UOp, origin_of: OriginOf | None) -> str:

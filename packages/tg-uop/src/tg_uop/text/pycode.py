@@ -240,12 +240,12 @@ class _Reader:
         call = ast.parse(f"_({text[2:]}", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise GraphTextError(line=0, reason="after the operands come arg= and tag=")
-        found: dict[str | None, object] = {"arg": None, "tag": None}
+        found: dict[str, object] = {}
         for keyword in call.keywords:
-            if keyword.arg not in found:
-                raise GraphTextError(line=0, reason=f"a node has no field {keyword.arg}")
+            if keyword.arg not in ("arg", "tag") or keyword.arg in found:
+                raise GraphTextError(line=0, reason=f"there is no place for {keyword.arg}=")
             found[keyword.arg] = self._value(keyword.value)
-        return found["arg"], found["tag"]
+        return found.get("arg"), found.get("tag")
 
     def _value(self, node: ast.expr) -> object:
         match node:
