@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tg_codegen.legalize.indexes import lower_indexes
 from tg_codegen.legalize.memory import add_memory
+from tg_codegen.legalize.transcendental import decompose_transcendental
 from tg_codegen.target.caps import Capabilities
 from tg_uop import UOp
 from tg_uop.spec.node import Form
@@ -30,4 +31,5 @@ def lower_memory(root: UOp, caps: Capabilities) -> UOp:
 
 STEPS: tuple[Step, ...] = (
     Step("lower-memory", lower_memory, Form.EXPANDED, Form.LOWERED),
+    Step("decompose-transcendental", decompose_transcendental, Form.LOWERED, Form.LOWERED),
 )

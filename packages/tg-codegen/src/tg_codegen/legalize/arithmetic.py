@@ -1,0 +1,96 @@
+"""Building blocks of numeric decompositions: constants, fused sums, polynomials, bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tg_codegen.target.caps import Capabilities
+from tg_uop import DType, Ops, UOp, dtypes
+
+
+@dataclass(frozen=True, slots=True)
+class FloatKind:
+    """A float type with an integer of its width, and the numbers of its encoding.
+
+    Adding `round_magic` to a number of magnitude below half of it rounds it to an integer, which
+    stands in the low bits of the sum.
+    """
+
+    float: DType
+    int: DType
+    mantissa: int
+    bias: int
+    round_magic: float
+    round_magic_bits: int
+
+    @property
+    def one_bits(self) -> int:
+        """The encoding of 1.0."""
+        return self.bias << self.mantissa
+
+    def lanes(self, count: int) -> tuple[DType, DType]:
+        """The vectors of `count` floats and of as many integers."""
+        return self.float.vec(count), self.int.vec(count)
+
+
+SINGLE = FloatKind(dtypes.float32, dtypes.int32, 23, 127, 1.5 * 2.0**23, 0x4B400000)
+DOUBLE = FloatKind(dtypes.float64, dtypes.int64, 52, 1023, 1.5 * 2.0**52, 0x4338000000000000)
+KINDS = {SINGLE.float: SINGLE, DOUBLE.float: DOUBLE}
+
+
+def multiply_add(a: UOp, b: UOp, c: UOp, caps: Capabilities) -> UOp:
+    """a * b + c, rounded once where the target can."""
+    if caps.has_fma:
+        return a.alu(Ops.MULACC, b, c)
+    return a * b + c
+
+
+def polynomial(x: UOp, coefficients: Sequence[float], caps: Capabilities) -> UOp:
+    """The polynomial with `coefficients`, that of the constant first, by Horner's rule."""
+    result = x.ufix(coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        result = multiply_add(result, x, x.ufix(coefficient), caps)
+    return result
+
+
+def smaller(x: UOp, limit: float) -> UOp:
+    """x or the constant `limit`, whichever is smaller; NaN stays."""
+    bound = x.ufix(limit)
+    return bound.alu(Ops.CMPLT, x).where(bound, x)
+
+
+def absolute(x: UOp, kind: FloatKind) -> UOp:
+    """|x|, by its bits."""
+    float_type, int_type = kind.lanes(x.dtype.count)
+    mask = (1 << (kind.int.bitsize - 1)) - 1
+    return (x.bitcast(int_type) & mask).bitcast(float_type)
+
+
+def power_of_two(exponent: UOp, kind: FloatKind) -> UOp:
+    """2 ** exponent for an integer exponent in the range of normal numbers."""
+    float_type, _ = kind.lanes(exponent.dtype.count)
+    return ((exponent << kind.mantissa) + kind.one_bits).bitcast(float_type)
+
+
+def exact_product_error(a: UOp, b: UOp, product: UOp, kind: FloatKind, caps: Capabilities) -> UOp:
+    """a * b - product, where `product` is the rounded one: exact.
+
+    Without a fused operation the factors are split into halves of their digits (Dekker, 1971).
+    """
+    if caps.has_fma:
+        return a.alu(Ops.MULACC, b, -product)
+    a_high, a_low = _halves(a, kind)
+    b_high, b_low = _halves(b, kind)
+    error = a_high * b_high - product
+    error = error + a_high * b_low
+    error = error + a_low * b_high
+    return error + a_low * b_low
+
+
+def _halves(x: UOp, kind: FloatKind) -> tuple[UOp, UOp]:
+    """x as a sum of two numbers with half the digits each, split by a mask."""
+    float_type, int_type = kind.lanes(x.dtype.count)
+    kept = -1 << ((kind.mantissa + 2) // 2)
+    high = (x.bitcast(int_type) & kept).bitcast(float_type)
+    return high, x - high

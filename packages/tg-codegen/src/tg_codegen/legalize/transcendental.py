@@ -1,0 +1,30 @@
+"""Decompose the transcendental functions that the target lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tg_codegen.legalize.exponential import exp2, log2, power
+from tg_codegen.legalize.rebuild import rebuild
+from tg_codegen.legalize.trigonometric import sine
+from tg_codegen.target.caps import Capabilities
+from tg_uop import Ops, UOp
+
+DECOMPOSITIONS: dict[Ops, Callable[[UOp, Capabilities], UOp]] = {
+    Ops.EXP2: exp2,
+    Ops.LOG2: log2,
+    Ops.SIN: sine,
+    Ops.POW: power,
+}
+
+
+def decompose_transcendental(root: UOp, caps: Capabilities) -> UOp:
+    """The graph without EXP2, LOG2, SIN and POW, as far as the target lacks them."""
+
+    def visit(node: UOp) -> UOp | None:
+        decompose = DECOMPOSITIONS.get(node.op)
+        if decompose is None or caps.has_op(node.op):
+            return None
+        return decompose(node, caps)
+
+    return rebuild(root, visit)
