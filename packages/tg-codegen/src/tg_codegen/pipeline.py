@@ -14,7 +14,6 @@ from threading import Lock
 from tg_uop import KernelInfo, Ops, ProgramInfo, UOp, dtypes
 from tg_uop.context import Context
 from tg_uop.rewrite.passes import Form, Pass, Pipeline
-from tg_uop.rules.sets import INDEX_MATH
 from tg_uop.spec.node import Form as SpecForm
 from tg_uop.spec.verify import verify
 
@@ -35,6 +34,7 @@ from tg_codegen.optimize.choose import optimized
 from tg_codegen.options import Options, current_options
 from tg_codegen.program_info import program_info, unique_name
 from tg_codegen.render.renderer import Renderer
+from tg_codegen.simplify import Simplifier, simplify_indices
 from tg_codegen.target.caps import Capabilities
 
 FORMS = {form: Form(form.name.lower(), partial(verify, form=form)) for form in SpecForm}
@@ -46,13 +46,14 @@ LINEAR = FORMS[SpecForm.LINEAR]
 
 def canonicalization() -> Pipeline:
     """Choose one spelling among equal kernels, so that Opts find plain loops."""
+    simplifier = Simplifier()
     return Pipeline(
         Pass("flatten-accesses", flatten_accesses, KERNEL, KERNEL),
         Pass("drop-single-steps", drop_single_steps, KERNEL, KERNEL),
-        Pass("simplify", INDEX_MATH, KERNEL, KERNEL),
+        Pass("simplify", simplifier, KERNEL, KERNEL),
         Pass("simplify-reduces", simplify_reduces, KERNEL, KERNEL),
         Pass("split-ranges", split_ranges, KERNEL, KERNEL),
-        Pass("simplify-parts", INDEX_MATH, KERNEL, KERNEL),
+        Pass("simplify-parts", simplifier, KERNEL, KERNEL),
         Pass(
             "merge-ranges",
             merge_ranges,
@@ -68,7 +69,7 @@ def optimization(renderer: Renderer, options: Options) -> Pipeline:
     run = partial(_optimize, renderer=renderer, options=options)
     return Pipeline(
         Pass("optimize", run, KERNEL, KERNEL),
-        Pass("simplify-optimized", INDEX_MATH, KERNEL, KERNEL),
+        Pass("simplify-optimized", Simplifier(), KERNEL, KERNEL),
     )
 
 
@@ -97,6 +98,7 @@ def lowering(caps: Capabilities) -> Pipeline:
             place="after axes have left for the grid: what remains are loops",
         ),
         Pass("expand", expand, KERNEL, EXPANDED),
+        Pass("simplify-copies", simplify_indices, EXPANDED, EXPANDED),
         *(
             Pass(step.name, _for_target(step.run, caps), FORMS[step.before], FORMS[step.after])
             for step in STEPS

@@ -1,0 +1,48 @@
+"""Simplify index arithmetic: the passes between others that tidy up after them."""
+
+from __future__ import annotations
+
+from tg_uop import Ops, UOp, dtypes
+from tg_uop.rewrite.driver import graph_rewrite
+from tg_uop.rules.sets import INDEX_MATH
+
+_INDEX_DTYPES = frozenset((dtypes.weakint, dtypes.bool))
+
+
+class Simplifier:
+    """All rules on numbers and gates; a graph that comes out of it is not gone through again."""
+
+    def __init__(self) -> None:
+        self.result: UOp | None = None
+
+    def __call__(self, kernel: UOp) -> UOp:
+        if kernel is self.result:
+            return kernel
+        self.result = graph_rewrite(kernel, INDEX_MATH, name="simplify")
+        return self.result
+
+
+def simplify_indices(kernel: UOp) -> UOp:
+    """The kernel with its index expressions and conditions simplified, and nothing else touched.
+
+    The order in which a reduction adds up stays.
+    """
+    roots: dict[UOp, None] = {}
+    for node in kernel.toposort():
+        if node.op is Ops.INDEX or (node.op in _CONDITIONAL and not _is_index(node)):
+            roots.update(dict.fromkeys(s for s in node.src if _is_index(s) and s.src))
+    if not roots:
+        return kernel
+    before = UOp(Ops.NOOP, src=tuple(roots))
+    after = graph_rewrite(
+        before, INDEX_MATH, name="simplify-indices", gate=lambda n: n is before or _is_index(n)
+    )
+    changed = {old: new for old, new in zip(before.src, after.src, strict=True) if old is not new}
+    return kernel.substitute(changed) if changed else kernel
+
+
+_CONDITIONAL = frozenset((Ops.WHERE, Ops.CAST))
+
+
+def _is_index(node: UOp) -> bool:
+    return node.dtype.scalar() in _INDEX_DTYPES
