@@ -1,0 +1,1 @@
+"""Kernels and differentiable functions that users write."""

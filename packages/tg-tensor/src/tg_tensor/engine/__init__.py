@@ -1,0 +1,1 @@
+"""Compile and run schedules: the map from nodes to memory, launches, counters."""

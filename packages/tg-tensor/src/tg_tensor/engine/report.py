@@ -1,0 +1,65 @@
+"""Print what runs: one line a call, and what DEBUG asks for of a kernel."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TextIO, cast
+
+from tg_tensor.engine.buffers import buffer_of
+from tg_tensor.engine.compile import device_of_call, estimate_uop
+from tg_tensor.engine.stats import GlobalCounters
+from tg_uop import Ops, ProgramInfo, UOp
+from tg_uop.text.dump import dump, dump_linear
+
+_shown: set[UOp] = set()
+
+
+def call_name(call: UOp) -> str:
+    """What a call is called in reports."""
+    called = call.called
+    if called.op is Ops.PROGRAM:
+        return called.program_info.name
+    if called.op is Ops.COPY:
+        target, source = call.call_args
+        return f"copy {buffer_of(target).nbytes} {source.device} -> {target.device}"
+    return called.op.name.lower()
+
+
+def report_call(
+    call: UOp, seconds: float, values: Mapping[str, int], out: TextIO | None = None
+) -> None:
+    """One line: device, number, name, time, rates, memory in use."""
+    estimates = estimate_uop(call)
+    operations = _number(estimates.ops, values)
+    bytes_moved = _number(estimates.mem, values)
+    if call.called.op is Ops.COPY:
+        bytes_moved = buffer_of(call.call_args[0]).nbytes
+    time = max(seconds, 1e-9)
+    line = (
+        f"*** {device_of_call(call):<8} {GlobalCounters.kernel_count:5d}  {call_name(call):<40} "
+        f"mem {GlobalCounters.mem_used / 1e6:9.2f} MB  {seconds * 1e6:10.2f} us  "
+        f"{operations / time * 1e-9:9.2f} GFLOPS  {bytes_moved / time * 1e-9:8.2f} GB/s"
+    )
+    print(line, file=out or sys.stdout)
+
+
+def report_compiled(call: UOp, level: int, out: TextIO | None = None) -> None:
+    """Once for each program: its opts (3), its source (4), its kernel (5), its instructions (6)."""
+    program = call.called
+    if program.op is not Ops.PROGRAM or program in _shown:
+        return
+    _shown.add(program)
+    info = cast(ProgramInfo, program.arg)
+    stream = out or sys.stdout
+    print(f"{info.name}: {list(info.applied_opts)}", file=stream)
+    if level >= 5:
+        print(dump(program.src[0]), file=stream)
+    if level >= 6:
+        print(dump_linear(program.src[2]), file=stream)
+    if level >= 4:
+        print(program.src[3].arg, file=stream)
+
+
+def _number(size: object, values: Mapping[str, int]) -> int:
+    return size if isinstance(size, int) else cast(UOp, size).evaluate(values)

@@ -1,0 +1,1 @@
+"""Capture a step once and replay it: capture, guards, replay."""

@@ -1,0 +1,1 @@
+"""Values in shards on several devices: sharding, rules, collectives."""

@@ -1,0 +1,85 @@
+"""The whole road in one function: schedule, compile, run, and say what replaces what."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from tg_runtime import Device
+from tg_tensor.engine.run import run_linear
+from tg_tensor.multi.rules import per_device
+from tg_tensor.schedule.hazards import VIEWS
+from tg_tensor.schedule.pipeline import Schedule, ScheduleOptions, create_schedule
+from tg_tensor.schedule.protect import protect
+from tg_tensor.schedule.roots import is_constant, is_in_memory
+from tg_uop import Ops, UOp
+from tg_uop.context import NO_MEMORY_PLANNER
+from tg_uop.ir.walk import toposort
+
+
+class Recorder(Protocol):
+    """Someone who keeps what is run, to run it again."""
+
+    def record(self, linear: UOp, var_vals: Mapping[str, int]) -> None:
+        """Note a schedule, as it was before its intermediates shared memory."""
+
+
+class _Recorders(threading.local):
+    """The recorders of this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.active: list[Recorder] = []
+
+
+recorders = _Recorders()
+
+
+def schedule(sinks: Sequence[UOp], live: Iterable[UOp] = ()) -> Schedule:
+    """What to run for `sinks`, and what replaces each sink and each value that depends on a write.
+
+    `live` are the uops of all other Tensors that exist: where one reads memory that is overwritten
+    here, it is kept what it is.
+    Raises `BindingError`, `ScheduleError`.
+    """
+    wanted = list(dict.fromkeys(sinks))
+    order = toposort(wanted)
+    protection = protect(order, wanted, live)
+    wanted += [extra for extra in protection.extra if extra not in wanted]
+    options = ScheduleOptions(
+        default_device=Device.DEFAULT,
+        plan_memory=not NO_MEMORY_PLANNER and not recorders.active,
+    )
+    parts, join = per_device(wanted)
+    found = create_schedule(parts, options)
+    results = join(found.results)
+    for value, copies in protection.copied.items():
+        replaced = {version: results[copy] for version, copy in copies.items()}
+        results[value] = value.substitute(replaced)
+    return Schedule(found.linear, found.var_vals, results, found.memory)
+
+
+def realize(
+    sinks: Sequence[UOp], live: Iterable[UOp] = (), *, do_update_stats: bool = True
+) -> dict[UOp, UOp]:
+    """Compute `sinks`. The result maps nodes to what replaces them in every graph that has them.
+
+    See `schedule` for `live`.
+    """
+    if all(is_settled(sink) for sink in sinks):
+        return {}
+    found = schedule(sinks, live)
+    for recorder in recorders.active[-1:]:
+        recorder.record(found.linear, found.var_vals)
+    run_linear(found.linear, found.var_vals, do_update_stats=do_update_stats)
+    return found.results
+
+
+def is_settled(node: UOp) -> bool:
+    """Whether nothing needs to run: the value is memory without pending writes, or a number."""
+    below = node
+    while below.op in VIEWS:
+        below = below.src[0]
+    if below.op is Ops.AFTER:
+        return False
+    return is_in_memory(node) or is_constant(node)

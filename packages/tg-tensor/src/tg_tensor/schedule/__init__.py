@@ -1,0 +1,1 @@
+"""From tensor form to a list of kernel calls; read `pipeline` first."""

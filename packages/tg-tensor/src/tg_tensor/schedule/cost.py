@@ -1,0 +1,104 @@
+"""What a value costs when it is computed inside of the kernel that uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from typing import NamedTuple
+
+from tg_uop import GroupOp, Ops, UOp
+
+LIMIT = 1_000_000
+"""Above this, costs are all the same: large."""
+
+OP_COST = {
+    Ops.EXP2: 12,
+    Ops.LOG2: 14,
+    Ops.SIN: 30,
+    Ops.POW: 40,
+    Ops.SQRT: 4,
+    Ops.FDIV: 4,
+    Ops.RECIPROCAL: 4,
+    Ops.IDIV: 8,
+    Ops.MOD: 8,
+    Ops.THREEFRY: 120,
+    Ops.CAST: 1,
+    Ops.BITCAST: 0,
+}
+"""Relative costs of operations; what is not listed costs 1. A load from memory counts as 1 too."""
+
+
+class Cost(NamedTuple):
+    """The work for one element of a value down to what is in memory.
+
+    `reduces` tells that a reduction is among it whose result is not in memory.
+    `constant` tells that no memory is read at all.
+    """
+
+    ops: int
+    loads: int
+    reduces: bool
+    constant: bool
+
+
+FREE = Cost(0, 0, False, True)
+IN_MEMORY = Cost(0, 1, False, False)
+MOVEMENT = GroupOp.Movement
+PASSES = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP))
+LEAVES = frozenset(
+    (Ops.BUFFER, Ops.BUFFER_VIEW, Ops.AFTER, Ops.COPY, Ops.PARAM, Ops.GETTUPLE, Ops.CONTIGUOUS)
+)
+SCALARS = frozenset((Ops.CONST, Ops.DEFINE_VAR, Ops.BIND, Ops.DEVICE))
+
+
+def costs_of(
+    order: Iterable[UOp], forced: Container[UOp], users: Mapping[UOp, int]
+) -> dict[UOp, Cost]:
+    """The cost of every node of `order` (operands first) from what is predicted to be in memory.
+
+    A reduction whose result is used more than once, or is used expanded, is predicted to be in
+    memory for those who use it.
+    """
+    costs: dict[UOp, Cost] = {}
+    seen_as: dict[UOp, Cost] = {}
+    for node in order:
+        cost = _cost(node, seen_as)
+        costs[node] = cost
+        stored = node in forced or (cost.reduces and users.get(node, 0) > 1)
+        seen_as[node] = IN_MEMORY if stored else cost
+    return costs
+
+
+def _cost(node: UOp, below: Mapping[UOp, Cost]) -> Cost:
+    op = node.op
+    if op in LEAVES:
+        return IN_MEMORY
+    if op in SCALARS:
+        return FREE
+    if op in PASSES:
+        return below[node.src[0]]
+    if op is Ops.EXPAND:
+        source = below[node.src[0]]
+        return IN_MEMORY if source.reduces and not source.constant else source
+    if op is Ops.PAD:
+        source = below[node.src[0]]
+        return Cost(min(source.ops + 1, LIMIT), source.loads, source.reduces, source.constant)
+    if op is Ops.REDUCE:
+        source = below[node.src[0]]
+        return Cost(LIMIT, source.loads, not source.constant, source.constant)
+    if op in GroupOp.Elementwise:
+        return _together(node, below)
+    return IN_MEMORY
+
+
+def _together(node: UOp, below: Mapping[UOp, Cost]) -> Cost:
+    ops = OP_COST.get(node.op, 1)
+    loads = 0
+    reduces = False
+    constant = True
+    for operand in dict.fromkeys(node.src):
+        cost = below[operand]
+        ops += cost.ops
+        loads += cost.loads
+        reduces = reduces or cost.reduces
+        constant = constant and cost.constant
+    return Cost(min(ops, LIMIT), min(loads, LIMIT), reduces, constant)

@@ -1,0 +1,282 @@
+"""Decide which nodes get memory of their own and which are computed where they are used.
+
+The walk goes over the whole graph, users before sources. When it comes to a node, every kernel
+that wants an element of it has said so (`Demand`), with the access by its own loops. The node is
+then either computed inside those kernels, and passes their demands on to its operands, or it is
+materialized: it becomes the root of a kernel with loops of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, final
+
+from tg_tensor.schedule.affine import count, max_dim
+from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
+from tg_tensor.schedule.indexing import MOVEMENTS, Access, Indexer
+from tg_uop import Ops, UOp
+
+MAX_ACCESSES = 6
+"""So many different accesses to an expression of one kernel or several; more are materialized."""
+
+MEMORY_WEIGHT = 2
+"""A trip through memory counts this much more than the same number of operations in registers."""
+
+KERNEL_WORK = 4000
+"""Elementary operations that take as long as it takes to launch one more kernel."""
+
+REREAD_PADDING = 8
+"""A padded operand that is read so many times over is worth a copy without conditions."""
+
+EFFECTS = frozenset((Ops.STORE, Ops.CALL))
+
+
+@final
+@dataclass(eq=False, slots=True)
+class Root:
+    """What one kernel writes: a materialized value, or an effect (STORE, CALL, COPY)."""
+
+    node: UOp
+    access: Access
+    position: int
+    reduces: int = 0
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether the scheduler builds the kernel: COPY and CALL bring what they run."""
+        return self.node.op is not Ops.COPY and self.node.op is not Ops.CALL
+
+
+class Demand(NamedTuple):
+    """A kernel that wants a node at an access."""
+
+    root: Root
+    access: Access
+
+
+class Context(NamedTuple):
+    """The loops around a demand, outer first, and whether only movement leads to a REDUCE."""
+
+    loops: tuple[UOp, ...]
+    reduce_depth: int = 0
+    below_reduce: Ops | None = None
+
+
+Demands = dict[Demand, Context]
+
+
+@dataclass(slots=True)
+class Plan:
+    """The outcome: what is materialized, and what every kernel wants of what is in memory."""
+
+    indexer: Indexer
+    order: Sequence[UOp]
+    roots: dict[UOp, Root] = field(default_factory=dict)
+    demands: dict[UOp, Demands] = field(default_factory=dict)
+
+    def wanted_from(self, node: UOp) -> Demands:
+        """Who reads a node in memory, and how."""
+        return self.demands.get(node, {})
+
+
+@final
+class Planner:
+    """One walk over the graph from users to sources."""
+
+    def __init__(
+        self,
+        order: Sequence[UOp],
+        outputs: Iterable[UOp],
+        indexer: Indexer,
+        *,
+        fuse: bool = True,
+        row_fusion: int = 0,
+    ) -> None:
+        self.indexer = indexer
+        self.fuse = fuse
+        self.row_fusion = row_fusion
+        self.forced = forced_nodes(order, outputs)
+        self.costs = costs_of(order, self.forced, users_of(order))
+        self.plan = Plan(indexer, order)
+
+    def run(self) -> Plan:
+        """Visit every node once."""
+        plan = self.plan
+        for position in range(len(plan.order) - 1, -1, -1):
+            node = plan.order[position]
+            if node.op in SCALARS:
+                continue
+            if node in self.forced:
+                self._start_kernel(node, position)
+                continue
+            demands = plan.demands.get(node)
+            if not demands:
+                continue
+            if node.op in LEAVES:
+                continue
+            if self.is_materialized(node, demands):
+                self._start_kernel(node, position)
+            else:
+                self._pass_on(node, demands)
+                del plan.demands[node]
+        return plan
+
+    # *** the decision ***
+
+    def is_materialized(self, node: UOp, demands: Demands) -> bool:
+        """Whether a node is better computed once, into memory."""
+        if node.op in MOVEMENTS:
+            return node.op is Ops.PAD and self._is_worth_unpadding(node, demands)
+        cost = self.costs[node]
+        if cost.constant and node.op is not Ops.REDUCE:
+            return cost.ops * len(demands) > 1000 and not cost.reduces
+        if cost.constant:
+            return False
+        if not self.fuse:
+            return True
+        if node.op is Ops.REDUCE:
+            return self._is_reduce_materialized(node, demands)
+        if cost.reduces and (len(demands) > 1 or self._repeats(node, demands) > 1):
+            return True
+        if len(demands) > MAX_ACCESSES and cost.ops > 0:
+            return True
+        return self._is_recomputing_dear(node, cost, demands)
+
+    def _is_reduce_materialized(self, node: UOp, demands: Demands) -> bool:
+        if len(demands) > 1 or self._repeats(node, demands) > 1:
+            return True
+        ((demand, context),) = demands.items()
+        if context.reduce_depth:
+            return context.below_reduce is not node.reduce_op
+        if demand.root.reduces == 0 and self._uses_all_loops(demand, context):
+            return False
+        steps = count(self.indexer.shape(node.src[0])) // max(1, self._numel(node))
+        return steps > self.row_fusion
+
+    def _uses_all_loops(self, demand: Demand, context: Context) -> bool:
+        used = demand.access.loops
+        return all(loop in used for loop in context.loops)
+
+    def _is_recomputing_dear(self, node: UOp, cost: Cost, demands: Demands) -> bool:
+        """Compare the operations spent again and again with a trip through memory."""
+        saved_per_use = cost.ops + cost.loads - 1
+        if saved_per_use <= 0:
+            return False
+        points = sum(self._points(demand, context) for demand, context in demands.items())
+        numel = self._numel(node)
+        if points <= numel:
+            return False
+        once = numel * (cost.ops + cost.loads + MEMORY_WEIGHT)
+        return points * saved_per_use > MEMORY_WEIGHT * once + KERNEL_WORK
+
+    def _is_worth_unpadding(self, node: UOp, demands: Demands) -> bool:
+        if self.costs[node].constant or not self.fuse:
+            return False
+        if not all(context.reduce_depth for context in demands.values()):
+            return False
+        return self._repeats(node, demands) >= REREAD_PADDING
+
+    def _repeats(self, node: UOp, demands: Demands) -> int:
+        """How often an element is computed when every kernel computes it by itself."""
+        points = sum(self._points(demand, context) for demand, context in demands.items())
+        numel = self._numel(node)
+        return -(-points // numel) if numel else 0
+
+    def _points(self, demand: Demand, context: Context) -> int:
+        """How often a kernel computes what it wants: in all loops down to the innermost needed."""
+        used = demand.access.loops
+        points = 1
+        needed = 1
+        for loop in context.loops:
+            points *= max_dim(loop.size)
+            if loop in used:
+                needed = points
+        return needed
+
+    def _numel(self, node: UOp) -> int:
+        return count(self.indexer.shape(node))
+
+    # *** passing on ***
+
+    def _start_kernel(self, node: UOp, position: int) -> None:
+        written = node.stored_target if node.op is Ops.STORE else node
+        access = self.indexer.whole(() if node.op is Ops.CALL else self.indexer.shape(written))
+        root = Root(node, access, position)
+        self.plan.roots[node] = root
+        if not root.is_kernel:
+            self._demand_whole(node, root)
+            return
+        loops = tuple(part for part in access.indices if part.op is Ops.RANGE)
+        demand, context = Demand(root, access), Context(loops)
+        if node.op is Ops.STORE:
+            value = node.stored_value
+            inner = self.indexer.elementwise(value, access)
+            self._demand(value, Demand(root, inner), context)
+        elif node.op is Ops.CONTIGUOUS:
+            self._demand(node.src[0], demand, context)
+        else:
+            self._pass_on(node, {demand: context})
+
+    def _demand_whole(self, node: UOp, root: Root) -> None:
+        """COPY and CALL run on whole values in memory."""
+        operands = node.call_args if node.op is Ops.CALL else node.src[:1]
+        for operand in operands:
+            whole = self.indexer.whole(self.indexer.shape(operand))
+            self._demand(operand, Demand(root, whole), Context(()))
+
+    def _pass_on(self, node: UOp, demands: Demands) -> None:
+        for demand, context in demands.items():
+            if node.op is Ops.REDUCE:
+                self._pass_to_reduced(node, demand, context)
+            elif node.op in MOVEMENTS:
+                access = self.indexer.operand(node, demand.access)
+                inner = context
+                if node.op is Ops.PAD and context.below_reduce is not None:
+                    inner = context._replace(below_reduce=None)
+                self._demand(node.src[0], Demand(demand.root, access), inner)
+            else:
+                self._pass_to_operands(node, demand, context)
+
+    def _pass_to_operands(self, node: UOp, demand: Demand, context: Context) -> None:
+        inner = context if context.below_reduce is None else context._replace(below_reduce=None)
+        for operand in node.src:
+            access = self.indexer.elementwise(operand, demand.access)
+            self._demand(operand, Demand(demand.root, access), inner)
+
+    def _pass_to_reduced(self, node: UOp, demand: Demand, context: Context) -> None:
+        access, loops = self.indexer.reduced(node, demand.access)
+        used = demand.access.loops
+        around = context.loops
+        while around and around[-1] not in used:
+            around = around[:-1]
+        inner = Context(around + loops, context.reduce_depth + 1, node.reduce_op)
+        if loops:
+            demand.root.reduces += 1
+        self._demand(node.src[0], Demand(demand.root, access), inner)
+
+    def _demand(self, node: UOp, demand: Demand, context: Context) -> None:
+        if node.op in SCALARS:
+            return
+        known = self.plan.demands.setdefault(node, {})
+        other = known.get(demand)
+        if other is None or len(other.loops) < len(context.loops):
+            known[demand] = context
+
+
+def forced_nodes(order: Iterable[UOp], outputs: Iterable[UOp]) -> set[UOp]:
+    """What gets memory whatever it costs: outputs, effects, and what is marked so."""
+    forced = set(outputs)
+    for node in order:
+        if node.op in (Ops.CONTIGUOUS, Ops.COPY, Ops.STORE, Ops.CALL):
+            forced.add(node)
+    return forced
+
+
+def users_of(order: Iterable[UOp]) -> dict[UOp, int]:
+    """How many nodes use each node; a movement op counts as its users."""
+    users: dict[UOp, int] = {}
+    for node in order:
+        for operand in dict.fromkeys(node.src):
+            users[operand] = users.get(operand, 0) + 1
+    return users

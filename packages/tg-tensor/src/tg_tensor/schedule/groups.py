@@ -1,0 +1,179 @@
+"""Join kernels that run over the same elements into one kernel with several outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+from tg_tensor.schedule.fusion import Demand, Plan, Root
+from tg_tensor.schedule.hazards import (
+    Dependencies,
+    Reads,
+    leaf_access,
+    makers_of,
+    version_of,
+)
+from tg_tensor.schedule.indexing import Access
+from tg_uop import Ops, UOp
+
+MAX_OUTPUTS = 8
+"""Outputs of one kernel: more streams than this defeat a CPU's prefetchers."""
+
+
+@final
+@dataclass(eq=False, slots=True)
+class Group:
+    """The roots that one kernel writes."""
+
+    roots: list[Root]
+
+    @property
+    def position(self) -> int:
+        """Where the group stands in the order of the graph: with the last of its roots."""
+        return max(root.position for root in self.roots)
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether the scheduler builds the kernel."""
+        return self.roots[0].is_kernel
+
+
+@final
+class Grouper:
+    """Groups of roots, and who waits for whom among them."""
+
+    def __init__(self, plan: Plan, reads: Reads, dependencies: Dependencies) -> None:
+        self.plan = plan
+        self.reads = reads
+        self.group_of = {root: Group([root]) for root in plan.roots.values()}
+        self.wants: dict[Root, list[tuple[UOp, Access]]] = {}
+        for node, demands in plan.demands.items():
+            for demand in demands:
+                self.wants.setdefault(demand.root, []).append((node, demand.access))
+        self.needs: dict[Group, dict[Group, None]] = {}
+        self.needed_by: dict[Group, dict[Group, None]] = {}
+        for group in self.group_of.values():
+            self.needs[group] = {}
+            self.needed_by[group] = {}
+        for root, before in dependencies.needs.items():
+            for other in before:
+                self._link(self.group_of[other], self.group_of[root])
+
+    def _link(self, before: Group, after: Group) -> None:
+        if before is not after:
+            self.needs[after][before] = None
+            self.needed_by[before][after] = None
+
+    def join_all(self) -> None:
+        """Join what shares reads, or hands an element on to the same element."""
+        for first, second in self._candidates():
+            left, right = self.group_of[first], self.group_of[second]
+            if left is not right and self._can_join(left, right):
+                self._join(left, right)
+
+    def _candidates(self) -> Iterable[tuple[Root, Root]]:
+        for node, demands in self.plan.demands.items():
+            yield from self._handed_on(node, demands)
+            previous: dict[Access, Root] = {}
+            for demand in demands:
+                other = previous.get(demand.access)
+                if other is not None and other is not demand.root:
+                    yield other, demand.root
+                previous[demand.access] = demand.root
+
+    def _handed_on(self, node: UOp, demands: Iterable[Demand]) -> Iterable[tuple[Root, Root]]:
+        maker = maker_of(self.plan, node)
+        if maker is None:
+            return
+        for demand in demands:
+            if demand.access == maker.access:
+                yield maker, demand.root
+
+    # *** conditions ***
+
+    def _can_join(self, left: Group, right: Group) -> bool:
+        first, second = left.roots[0], right.roots[0]
+        if not (first.is_kernel and second.is_kernel):
+            return False
+        if first.access != second.access or device_of(first) != device_of(second):
+            return False
+        roots = left.roots + right.roots
+        if len(roots) > MAX_OUTPUTS or any(root.reduces for root in roots):
+            return False
+        if self._is_far(left, right) or self._is_far(right, left):
+            return False
+        return self._reads_only_its_own_element(roots)
+
+    def _is_far(self, start: Group, end: Group) -> bool:
+        """Whether `end` waits for another group that waits for `start`."""
+        seen: set[Group] = set()
+        stack = [g for g in self.needed_by[start] if g is not end]
+        while stack:
+            group = stack.pop()
+            if group is end:
+                return True
+            if group in seen:
+                continue
+            seen.add(group)
+            stack.extend(self.needed_by[group])
+        return False
+
+    def _reads_only_its_own_element(self, roots: list[Root]) -> bool:
+        """What one root writes, the others read at the element that is just being written."""
+        members = set(roots)
+        for root in roots:
+            if root.node.op is not Ops.STORE:
+                continue
+            target, written = leaf_access(self.plan, root.node.stored_target, root.access)
+            for node, demand in self.reads.get(version_of(target), ()):
+                if demand.root in members and (node is not target or demand.access != written):
+                    return False
+        return all(
+            self._is_handed_over(node, access, members)
+            for root in roots
+            for node, access in self.wants.get(root, ())
+        )
+
+    def _is_handed_over(self, node: UOp, access: Access, members: set[Root]) -> bool:
+        inside = [maker for maker in makers_of(self.plan, node) if maker in members]
+        if not inside:
+            return True
+        maker = maker_of(self.plan, node)
+        return inside == [maker] and maker is not None and maker.access == access
+
+    def _join(self, left: Group, right: Group) -> None:
+        for root in right.roots:
+            self.group_of[root] = left
+        left.roots = sorted(left.roots + right.roots, key=lambda root: root.position)
+        for other in self.needs.pop(right):
+            del self.needed_by[other][right]
+            self._link(other, left)
+        for other in self.needed_by.pop(right):
+            del self.needs[other][right]
+            self._link(left, other)
+        self.needs[left].pop(right, None)
+        self.needed_by[left].pop(right, None)
+
+    def groups(self) -> list[Group]:
+        """All groups."""
+        return list(self.needs)
+
+
+def maker_of(plan: Plan, node: UOp) -> Root | None:
+    """The root whose loops write `node` element by element, if there is one."""
+    root = plan.roots.get(node)
+    if root is not None:
+        return root if root.is_kernel and node.op is not Ops.STORE else None
+    if node.op is not Ops.AFTER or len(node.effects) != 1:
+        return None
+    effect = plan.roots.get(node.effects[0])
+    if effect is None or effect.node.op is not Ops.STORE:
+        return None
+    return effect if effect.node.stored_target is node.src[0] else None
+
+
+def device_of(root: Root) -> object:
+    """Where a kernel runs."""
+    node = root.node
+    return node.stored_target.device if node.op is Ops.STORE else node._device

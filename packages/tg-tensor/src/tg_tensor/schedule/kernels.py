@@ -1,0 +1,181 @@
+"""Write a group of roots as one kernel: kernel form with loops, loads, and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import final
+
+from tg_tensor.schedule.fusion import Plan, Root
+from tg_tensor.schedule.groups import Group, maker_of
+from tg_tensor.schedule.indexing import (
+    FIRST_REDUCE_ID,
+    MOVEMENTS,
+    Access,
+    conjunction,
+    gate_index,
+    new_gates,
+)
+from tg_uop import GroupOp, KernelInfo, Ops, UOp
+
+Place = tuple[UOp, Access]
+"""An element of a node that the kernel computes."""
+
+
+@final
+class KernelBuilder:
+    """Builds the SINK of one group and collects its arguments."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        group: Group,
+        memory: Mapping[UOp, UOp],
+        copies: Mapping[UOp, UOp],
+    ) -> None:
+        """`memory` names the buffer of each materialized node; `copies` names, for a node whose
+        contents are overwritten too early for this kernel, the copy to read instead.
+        """
+        self.plan = plan
+        self.indexer = plan.indexer
+        self.group = group
+        self.memory = memory
+        self.copies = copies
+        self.members = set(group.roots)
+        self.slots: dict[UOp, int] = {}
+        self.values: dict[Place, UOp] = {}
+
+    def build(self) -> tuple[UOp, tuple[UOp, ...]]:
+        """The kernel and the buffers for its slots, outputs first."""
+        targets = [self._target(root) for root in self.group.roots]
+        stores = []
+        for root, target in zip(self.group.roots, targets, strict=True):
+            stores.append(target.store(self._value(*self._written_place(root))))
+        access = self.group.roots[0].access
+        loops = tuple(part for part in access.indices if part.op is Ops.RANGE)
+        effect = stores[0].group(*stores[1:])
+        sink = effect.end(*loops).sink()
+        sink = _renumbered(sink)
+        return sink.replace(arg=KernelInfo()), tuple(self.slots)
+
+    # *** memory ***
+
+    def _target(self, root: Root) -> UOp:
+        if root.node.op is Ops.STORE:
+            base, access = self.indexer.in_memory(root.node.stored_target, root.access)
+            return self._element(base, access)
+        return self._element(root.node, root.access)
+
+    def _element(self, base: UOp, access: Access) -> UOp:
+        """An element of memory: a value where it is read, a place where it is stored to."""
+        buffer = self.memory.get(base, base)
+        slot = self.slots.setdefault(buffer, len(self.slots))
+        size = buffer.arg[0] if buffer.op is Ops.BUFFER_VIEW else buffer.arg.size  # type: ignore[index, attr-defined]
+        pointer = UOp.param(slot, buffer.dtype.ptr(size))
+        index = self.indexer.flat(base, access)
+        return pointer.index(gate_index(index, access.gates))
+
+    # *** values ***
+
+    def _written_place(self, root: Root) -> Place:
+        node = root.node
+        if node.op is Ops.STORE:
+            value = node.stored_value
+            return value, self.indexer.elementwise(value, root.access)
+        return node, root.access
+
+    def _value(self, node: UOp, access: Access) -> UOp:
+        """The node's element as an expression; iterative, operands first."""
+        stack: list[Place] = [(node, access)]
+        while stack:
+            place = stack[-1]
+            if place in self.values:
+                stack.pop()
+                continue
+            operands = self._operands(*place)
+            pending = [other for other in operands if other not in self.values]
+            if pending:
+                stack.extend(reversed(pending))
+                continue
+            stack.pop()
+            self.values[place] = self._combine(*place, [self.values[o] for o in operands])
+        return self.values[(node, access)]
+
+    def _operands(self, node: UOp, access: Access) -> list[Place]:
+        maker = maker_of(self.plan, node)
+        if maker is not None and maker in self.members:
+            if node is not maker.node:
+                return [self._written_place(maker)]
+        elif self._is_loaded(node):
+            return []
+        if node.op in (Ops.CONST, Ops.DEFINE_VAR):
+            return []
+        if node.op in MOVEMENTS:
+            return [(node.src[0], self.indexer.operand(node, access))]
+        if node.op is Ops.REDUCE:
+            return [(node.src[0], self.indexer.reduced(node, access)[0])]
+        return [(operand, self.indexer.elementwise(operand, access)) for operand in node.src]
+
+    def _is_loaded(self, node: UOp) -> bool:
+        return node.op in LOADED or node in self.memory
+
+    def _combine(self, node: UOp, access: Access, operands: list[UOp]) -> UOp:
+        maker = maker_of(self.plan, node)
+        inside = maker is not None and maker in self.members
+        if not inside and self._is_loaded(node):
+            return self._load(node, access)
+        if node.op is Ops.CONST:
+            return UOp.const(node.dtype, node.arg)
+        if node.op is Ops.DEFINE_VAR:
+            return node
+        if node.op is Ops.PAD:
+            return self._padded(node, access, operands[0])
+        if node.op is Ops.REDUCE:
+            return _reduced(node, operands[0], self.indexer.reduced(node, access)[1])
+        if node.op in GroupOp.Elementwise:
+            return UOp(node.op, node.dtype, tuple(operands), node.arg)
+        assert len(operands) == 1, f"{node.op} stands for its operand"
+        return operands[0]
+
+    def _load(self, node: UOp, access: Access) -> UOp:
+        copy = self.copies.get(node)
+        if copy is not None:
+            return self._element(copy, access)
+        base, inner = self.indexer.in_memory(node, access)
+        return self._element(base, inner)
+
+    def _padded(self, node: UOp, access: Access, value: UOp) -> UOp:
+        gates = new_gates(access, self.indexer.operand(node, access))
+        if not gates or value.op is Ops.INDEX:
+            # a load whose gate is closed gives zero by itself
+            return value
+        return conjunction(gates).where(value, UOp.const(value.dtype, 0))
+
+
+LOADED = frozenset((Ops.BUFFER, Ops.BUFFER_VIEW, Ops.AFTER))
+
+
+def _reduced(node: UOp, value: UOp, loops: tuple[UOp, ...]) -> UOp:
+    """Combine over the loops; a reduction of a like reduction is one."""
+    if not loops:
+        return value
+    if value.op is Ops.REDUCE and value.arg is node.reduce_op:
+        return value.reduced_value.reduce(*loops, *value.reduce_ranges, arg=node.reduce_op)
+    return value.reduce(*loops, arg=node.reduce_op)
+
+
+def _renumbered(sink: UOp) -> UOp:
+    """The kernel with its loops numbered without gaps: outputs, then reductions as they occur."""
+    loops = [node for node in sink.toposort() if node.op is Ops.RANGE]
+    loops.sort(key=_role)
+    fresh: dict[UOp, UOp] = {}
+    for number, loop in enumerate(loops):
+        arg = loop.range_arg
+        renamed = UOp.range(loop.range_size, number, arg.axis_type)
+        if renamed is not loop:
+            fresh[loop] = renamed
+    return sink.substitute(fresh) if fresh else sink
+
+
+def _role(loop: UOp) -> tuple[int, ...]:
+    axis_id = loop.range_arg.axis_id
+    return axis_id if axis_id[0] < FIRST_REDUCE_ID else (FIRST_REDUCE_ID,)

@@ -1,0 +1,104 @@
+"""Let intermediate buffers share memory: each gets a place in an arena while it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from tg_uop import Ops, UOp, dtypes
+from tg_uop.ir.args import BufferArg
+
+ALIGNMENT = 256
+"""Every buffer starts at a multiple: a cache line pair on CPUs, what GPUs ask of bindings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """A buffer from the call that first writes it to the call that last uses it."""
+
+    buffer: UOp
+    first: int
+    last: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """Where each intermediate goes: byte offsets into one arena a device."""
+
+    offsets: dict[UOp, int]
+    arena_bytes: dict[str, int]
+    separate_bytes: int
+    """What the intermediates would take without sharing."""
+
+
+def buffer_under(argument: UOp) -> UOp:
+    """The BUFFER of an argument of a call."""
+    while argument.op is Ops.BUFFER_VIEW:
+        argument = argument.src[0]
+    return argument
+
+
+def buffer_bytes(buffer: UOp) -> int:
+    """The size of a BUFFER in bytes."""
+    return cast(BufferArg, buffer.arg).size * buffer.dtype.itemsize
+
+
+def lifetimes(calls: Sequence[Sequence[UOp]], internal: Iterable[UOp]) -> list[Lifetime]:
+    """First and last use of each internal buffer, given the arguments of each call in order."""
+    wanted = dict.fromkeys(internal)
+    first: dict[UOp, int] = {}
+    last: dict[UOp, int] = {}
+    for number, arguments in enumerate(calls):
+        for argument in arguments:
+            buffer = buffer_under(argument)
+            if buffer in wanted:
+                first.setdefault(buffer, number)
+                last[buffer] = number
+    return [Lifetime(b, first[b], last[b], buffer_bytes(b)) for b in wanted if b in first]
+
+
+def plan_memory(calls: Sequence[Sequence[UOp]], internal: Iterable[UOp]) -> MemoryPlan:
+    """Offsets such that buffers alive at the same time do not overlap.
+
+    Greedy by size: the largest buffer first, each at the lowest offset that is free during its
+    whole life (Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
+    2020).
+    """
+    placed: dict[str, list[tuple[int, int, Lifetime]]] = {}
+    offsets: dict[UOp, int] = {}
+    arena_bytes: dict[str, int] = {}
+    separate = 0
+    alive = lifetimes(calls, internal)
+    for life in sorted(alive, key=lambda entry: (-entry.nbytes, entry.first)):
+        device = cast(str, life.buffer.device)
+        size = -(-max(life.nbytes, 1) // ALIGNMENT) * ALIGNMENT
+        separate += size
+        neighbours = placed.setdefault(device, [])
+        offset = _lowest_gap(neighbours, life, size)
+        neighbours.append((offset, offset + size, life))
+        neighbours.sort(key=lambda entry: entry[0])
+        offsets[life.buffer] = offset
+        arena_bytes[device] = max(arena_bytes.get(device, 0), offset + size)
+    return MemoryPlan(offsets, arena_bytes, separate)
+
+
+def _lowest_gap(neighbours: Iterable[tuple[int, int, Lifetime]], life: Lifetime, size: int) -> int:
+    offset = 0
+    for start, end, other in neighbours:
+        if other.last < life.first or life.last < other.first:
+            continue
+        if offset + size <= start:
+            break
+        offset = max(offset, end)
+    return offset
+
+
+def in_arena(buffer: UOp, arena: UOp, offset: int) -> UOp:
+    """A part of an arena in place of a buffer."""
+    size = cast(BufferArg, buffer.arg).size
+    return UOp(Ops.BUFFER_VIEW, buffer.dtype, (arena,), (size, offset // buffer.dtype.itemsize))
+
+
+ARENA_DTYPE = dtypes.uint8

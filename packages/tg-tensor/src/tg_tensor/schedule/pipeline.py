@@ -1,0 +1,410 @@
+"""READ FIRST: from tensor-form values to an ordered list of kernel calls, step by step.
+
+1. `roots`    the wanted values become one clean graph with numbered inputs
+2. `cache`    a graph that was scheduled before is only given its buffers
+3. `split`    large reductions to few results are cut in two
+4. `fusion`   each node is computed where it is used, or gets memory (`indexing`, `cost`)
+5. `hazards`  who reads what before it is overwritten
+6. `groups`   kernels over the same elements become one kernel of several outputs
+7. `order`    each kernel after what it needs; rings are broken by copies
+8. `kernels`  each group is written down in kernel form
+9. `memory`   intermediates share arenas
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, cast, final
+
+from tg_tensor.schedule.affine import count
+from tg_tensor.schedule.cache import ScheduleCache
+from tg_tensor.schedule.errors import ScheduleError
+from tg_tensor.schedule.fusion import Plan, Planner, Root
+from tg_tensor.schedule.groups import Group, Grouper
+from tg_tensor.schedule.hazards import dependencies_of, memory_of, reads_of, unsafe_stores
+from tg_tensor.schedule.indexing import Indexer
+from tg_tensor.schedule.kernels import KernelBuilder
+from tg_tensor.schedule.memory import ARENA_DTYPE, MemoryPlan, buffer_under, in_arena, plan_memory
+from tg_tensor.schedule.order import first_ring, in_order
+from tg_tensor.schedule.roots import (
+    OWN_MEMORY,
+    Roots,
+    after_effects,
+    collect,
+    is_constant,
+    is_in_memory,
+    place_in_memory,
+)
+from tg_tensor.schedule.split import split_reductions
+from tg_uop import Ops, UOp
+from tg_uop.context import NO_MEMORY_PLANNER, SCACHE
+from tg_uop.ir.args import BufferArg, CallArg
+from tg_uop.ir.walk import toposort
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOptions:
+    """What changes a schedule beside the graph."""
+
+    default_device: str = "CPU"
+    fuse: bool = True
+    plan_memory: bool = True
+    row_fusion: int = 0
+
+
+class PlannedCall(NamedTuple):
+    """What runs, and on which buffers."""
+
+    called: UOp
+    arguments: tuple[UOp, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A schedule in terms of stand-ins for buffers: `fresh` are allocated for each use."""
+
+    calls: tuple[PlannedCall, ...]
+    fresh: tuple[UOp, ...]
+    results: dict[UOp, UOp]
+    memory: MemoryPlan | None
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What to run, with which values of variables, and what then stands for the wanted values."""
+
+    linear: UOp
+    var_vals: dict[str, int]
+    results: dict[UOp, UOp]
+    memory: MemoryPlan | None = None
+
+
+_cache: ScheduleCache[Recipe] = ScheduleCache()
+
+
+def create_schedule(sinks: Sequence[UOp], options: ScheduleOptions | None = None) -> Schedule:
+    """The calls that realize `sinks`, and for each sink and executed AFTER what replaces it.
+
+    Raises `BindingError` when a variable has two values, `ScheduleError` for an impossible order.
+    """
+    if options is None:
+        options = ScheduleOptions(plan_memory=not NO_MEMORY_PLANNER)
+    roots = collect(sinks)
+    key = (roots.wanted, options)
+    recipe = _cache.get(key) if SCACHE else None
+    if recipe is None:
+        recipe = make_recipe(roots, options)
+        if SCACHE:
+            _cache.put(key, recipe)
+    return instantiate(recipe, roots, sinks)
+
+
+def clear_schedule_cache() -> None:
+    """Forget all schedules."""
+    _cache.clear()
+
+
+# *** recipe ***
+
+
+def make_recipe(roots: Roots, options: ScheduleOptions) -> Recipe:
+    """Schedule a clean graph."""
+    return _Builder(roots, options).build()
+
+
+@final
+class _Builder:
+    """The steps between a clean graph and a recipe, and what they hand on."""
+
+    def __init__(self, roots: Roots, options: ScheduleOptions) -> None:
+        self.roots = roots
+        self.options = options
+        self.indexer = Indexer()
+        self.fresh: list[UOp] = []
+        self.memory: dict[UOp, UOp] = {}
+        self.replaced: dict[UOp, UOp] = {}
+
+    def build(self) -> Recipe:
+        outputs = self._outputs()
+        plan, copies = self._planned(list(outputs.values()))
+        for root in plan.roots.values():
+            self._give_memory(root)
+        ordered, redirects = self._ordered(plan, copies)
+        calls = [self._call(plan, group, redirects) for group in ordered]
+        results = self._results(outputs)
+        kept = {buffer_under(b) for r in results.values() for b in _buffers_in(r)}
+        return self._with_memory_plan(calls, results, kept)
+
+    # *** what is materialized ***
+
+    def _outputs(self) -> dict[UOp, UOp]:
+        """For each wanted value that needs a kernel, the node to materialize for it."""
+        outputs = {}
+        for node in self.roots.wanted:
+            if is_in_memory(node) or is_constant(node) or count(self.indexer.shape(node)) == 0:
+                continue
+            below = node
+            while below.op is Ops.RESHAPE:
+                below = below.src[0]
+            outputs[node] = below
+        return outputs
+
+    def _planned(self, outputs: list[UOp]) -> tuple[Plan, Mapping[UOp, UOp]]:
+        """Fusion, repeated while a store reads what it overwrites too late."""
+        self.replaced = split_reductions(self.roots.wanted, self.indexer)
+        wanted = [self.replaced.get(node, node) for node in self.roots.wanted]
+        forced = [self.replaced.get(node, node) for node in outputs]
+        while True:
+            order = list(toposort(wanted, _in_tensor_form))
+            plan = Planner(
+                order,
+                forced,
+                self.indexer,
+                fuse=self.options.fuse,
+                row_fusion=self.options.row_fusion,
+            ).run()
+            unsafe = [s.stored_value for s in unsafe_stores(plan, reads_of(plan))]
+            if not unsafe:
+                return plan, {}
+            forced = [*forced, *unsafe]
+
+    def _give_memory(self, root: Root) -> None:
+        node = root.node
+        if node.op in (Ops.STORE, Ops.CALL):
+            return
+        device = node._device or self.options.default_device
+        if not isinstance(device, str):
+            raise ScheduleError(
+                reason=f"a value on several devices {device} is left whole",
+                nodes=(repr(node),),
+                hint="shard it with Tensor.shard, which the scheduler takes apart",
+            )
+        self.memory[node] = self._new_buffer(device, count(self.indexer.shape(node)), node)
+
+    def _new_buffer(self, device: str, size: int, like: UOp) -> UOp:
+        place = UOp(Ops.DEVICE, arg=device)
+        slot = FIRST_FRESH - len(self.fresh)
+        buffer = UOp(Ops.BUFFER, like.dtype, (place,), BufferArg(slot, size))
+        self.fresh.append(buffer)
+        return buffer
+
+    # *** order ***
+
+    def _ordered(
+        self, plan: Plan, copies: Mapping[UOp, UOp]
+    ) -> tuple[list[Group], dict[Root, dict[UOp, UOp]]]:
+        """Groups in order; and for roots that would read too late, which copies they read."""
+        redirects: dict[Root, dict[UOp, UOp]] = {}
+        while True:
+            reads = reads_of(plan)
+            dependencies = dependencies_of(plan, reads)
+            plain = {root: dependencies.needs[root] for root in plan.roots.values()}
+            _, stuck = in_order(plain)
+            if not stuck:
+                break
+            ring = first_ring(stuck, plain)
+            pairs = zip(ring[1:] + ring[:1], ring, strict=True)
+            pair = next((p for p in pairs if p in dependencies.overwrites), None)
+            if pair is None:
+                raise ScheduleError(
+                    reason="values need each other in a ring",
+                    nodes=[repr(root.node) for root in ring],
+                )
+            reader = pair[0]
+            for node in dependencies.overwrites[pair]:
+                self._read_copy(plan, reader, node, redirects)
+        grouper = Grouper(plan, reads, dependencies)
+        if self.options.fuse:
+            grouper.join_all()
+        ordered, stuck_groups = in_order(grouper.needs)
+        assert not stuck_groups, "joining groups must not make rings"
+        return ordered, redirects
+
+    def _read_copy(
+        self, plan: Plan, reader: Root, node: UOp, redirects: dict[Root, dict[UOp, UOp]]
+    ) -> None:
+        """Let a root read a copy of `node` that is taken before it is overwritten."""
+        copy = UOp(Ops.CONTIGUOUS, node.dtype, (node,), OWN_MEMORY)
+        moved = [d for d in plan.demands[node] if d.root is reader]
+        if copy not in plan.roots:
+            access = self.indexer.whole(self.indexer.shape(node))
+            root = Root(copy, access, reader.position)
+            plan.roots[copy] = root
+            self._give_memory(root)
+            plan.demands[node][moved[0]._replace(root=root, access=access)] = plan.demands[node][
+                moved[0]
+            ]
+        for demand in moved:
+            plan.demands.setdefault(copy, {})[demand] = plan.demands[node].pop(demand)
+        redirects.setdefault(reader, {})[node] = copy
+
+    # *** calls ***
+
+    def _call(
+        self, plan: Plan, group: Group, redirects: Mapping[Root, Mapping[UOp, UOp]]
+    ) -> PlannedCall:
+        node = group.roots[0].node
+        if node.op is Ops.COPY:
+            source = self._argument(node.src[0])
+            return PlannedCall(_copy_marker(node, source), (self.memory[node], source))
+        if node.op is Ops.CALL:
+            return PlannedCall(node.called, tuple(self._argument(a) for a in node.call_args))
+        copies: dict[UOp, UOp] = {}
+        for root in group.roots:
+            copies.update(redirects.get(root, {}))
+        views = {
+            view: self._argument(view)
+            for view in plan.demands
+            if view.op is Ops.BUFFER_VIEW and memory_of(view) in self.memory
+        }
+        return PlannedCall(
+            *KernelBuilder(
+                plan, group, {**self.memory, **views} if views else self.memory, copies
+            ).build()
+        )
+
+    def _argument(self, view: UOp) -> UOp:
+        """A value that lies in memory in one piece, as an argument of a call."""
+        node = view
+        offset = place_in_memory(self.indexer, view)
+        assert offset is not None, f"{view.op} is not in memory in one piece"
+        while node not in self.memory and node.op is not Ops.BUFFER:
+            if node.op is Ops.BUFFER_VIEW:
+                offset += cast(tuple[int, int], node.arg)[1]
+            node = node.src[0]
+        buffer = self.memory.get(node, node)
+        size = count(self.indexer.shape(view))
+        same = buffer.dtype is view.dtype
+        if same and offset == 0 and cast(BufferArg, buffer.arg).size == size:
+            return buffer
+        return UOp(Ops.BUFFER_VIEW, view.dtype, (buffer,), (size, offset))
+
+    # *** results ***
+
+    def _results(self, outputs: Mapping[UOp, UOp]) -> dict[UOp, UOp]:
+        """What stands for each wanted value and each executed AFTER."""
+        results: dict[UOp, UOp] = {}
+        for node in self.roots.wanted:
+            if node in outputs:
+                root = self.replaced.get(outputs[node], outputs[node])
+                results[node] = _shaped(self.memory[root], node)
+            elif is_in_memory(node):
+                results[node] = self._settled(node)
+            elif not is_constant(node):
+                device = cast(str, node._device or self.options.default_device)
+                results[node] = _shaped(self._new_buffer(device, 0, node), node)
+        for node in dict.fromkeys(self.roots.clean.values()):
+            if node.op is Ops.AFTER and node not in results:
+                results[node] = self._settled(node)
+        return results
+
+    def _settled(self, node: UOp) -> UOp:
+        """A view of memory with its effects done and its materialized base as a buffer."""
+        view = after_effects(self.replaced.get(node, node))
+        base = memory_of(view)
+        if base in self.memory:
+            return view.substitute({base: _shaped(self.memory[base], base)})
+        return view
+
+    def _with_memory_plan(
+        self, calls: list[PlannedCall], results: dict[UOp, UOp], kept: set[UOp]
+    ) -> Recipe:
+        internal = [buffer for buffer in self.fresh if buffer not in kept]
+        if not self.options.plan_memory or not internal:
+            return Recipe(tuple(calls), tuple(self.fresh), results, None)
+        memory = plan_memory([call.arguments for call in calls], internal)
+        arenas: dict[str, UOp] = {}
+        for device, nbytes in memory.arena_bytes.items():
+            place = UOp(Ops.DEVICE, arg=device)
+            slot = FIRST_FRESH - len(self.fresh) - len(arenas)
+            arenas[device] = UOp(Ops.BUFFER, ARENA_DTYPE, (place,), BufferArg(slot, nbytes))
+        moved = {
+            buffer: in_arena(buffer, arenas[cast(str, buffer.device)], offset)
+            for buffer, offset in memory.offsets.items()
+        }
+        planned = tuple(
+            PlannedCall(call.called, tuple(_in_place(a, moved) for a in call.arguments))
+            for call in calls
+        )
+        fresh = tuple(buffer for buffer in self.fresh if buffer in kept)
+        return Recipe(planned, fresh + tuple(arenas.values()), results, memory)
+
+
+FIRST_FRESH = -(1 << 32)
+"""Slots of stand-ins for buffers that a schedule allocates count down from here."""
+
+
+def _in_tensor_form(node: UOp) -> bool:
+    return node.op not in (Ops.SINK, Ops.PROGRAM, Ops.LINEAR)
+
+
+def _copy_marker(node: UOp, source: UOp) -> UOp:
+    value = UOp.param(1, node.dtype, (count(source.shape),), source.device)  # type: ignore[arg-type]
+    return UOp(Ops.COPY, node.dtype, (value, node.src[1]))
+
+
+def _in_place(argument: UOp, moved: Mapping[UOp, UOp]) -> UOp:
+    buffer = buffer_under(argument)
+    place = moved.get(buffer)
+    if place is None:
+        return argument
+    if argument is buffer:
+        return place
+    size, start = cast(tuple[int, int], argument.arg)
+    offset = cast(tuple[int, int], place.arg)[1] * buffer.dtype.itemsize
+    itemsize = argument.dtype.itemsize
+    return UOp(Ops.BUFFER_VIEW, argument.dtype, place.src, (size, start + offset // itemsize))
+
+
+def _shaped(buffer: UOp, like: UOp) -> UOp:
+    """A buffer in the shape of a value; of symbolic shape it holds as many as it can."""
+    shape = like.shape
+    if shape == buffer.shape:
+        return buffer
+    if all(isinstance(dim, int) for dim in shape):
+        return UOp(Ops.RESHAPE, buffer.dtype, (buffer,), shape)
+    used = like.size
+    if used != count(buffer.shape):  # type: ignore[arg-type]
+        buffer = buffer._sized(Ops.SHRINK, ((0, used),))
+    return buffer._sized(Ops.RESHAPE, shape)
+
+
+def _buffers_in(result: UOp) -> list[UOp]:
+    return [node for node in result.toposort() if node.op is Ops.BUFFER]
+
+
+# *** instances ***
+
+
+def instantiate(recipe: Recipe, roots: Roots, sinks: Sequence[UOp]) -> Schedule:
+    """The recipe with buffers in place of the stand-ins."""
+    actual = roots.actual()
+    for stand_in in recipe.fresh:
+        size = cast(BufferArg, stand_in.arg).size
+        actual[stand_in] = UOp.new_buffer(cast(str, stand_in.device), size, stand_in.dtype)
+    calls = []
+    for call in recipe.calls:
+        arguments = tuple(_actual(argument, actual) for argument in call.arguments)
+        calls.append(UOp(Ops.CALL, call.called.dtype, (call.called, *arguments), PLAIN_CALL))
+    results: dict[UOp, UOp] = {}
+    for node, clean in roots.clean.items():
+        if node.op is Ops.AFTER:
+            results[node] = recipe.results[clean].substitute(actual)
+    for sink, clean in zip(sinks, roots.wanted, strict=True):
+        found = recipe.results.get(clean)
+        if found is not None:
+            results[sink] = found.substitute(actual)
+    return Schedule(UOp(Ops.LINEAR, src=tuple(calls)), roots.var_vals, results, recipe.memory)
+
+
+PLAIN_CALL = CallArg()
+
+
+def _actual(argument: UOp, actual: dict[UOp, UOp]) -> UOp:
+    found = actual.get(argument)
+    if found is not None:
+        return found
+    view = UOp(Ops.BUFFER_VIEW, argument.dtype, (actual[argument.src[0]],), argument.arg)
+    actual[argument] = view
+    return view

@@ -1,0 +1,96 @@
+"""Keep lazy values what they were when built: find readers of what is about to be overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tg_tensor.schedule.affine import count
+from tg_tensor.schedule.hazards import flat_effects, memory_of, version_of, written_views
+from tg_tensor.schedule.roots import OWN_MEMORY
+from tg_uop import GroupOp, Ops, UOp
+
+
+@dataclass(slots=True)
+class Protection:
+    """What must be realized too, and which lazy values read a copy from then on."""
+
+    extra: list[UOp] = field(default_factory=list)
+    copied: dict[UOp, dict[UOp, UOp]] = field(default_factory=dict)
+    """For a lazy value: the node whose result replaces each version that it reads."""
+
+
+def protect(order: Iterable[UOp], sinks: Sequence[UOp], live: Iterable[UOp]) -> Protection:
+    """What to do so that running the effects under `sinks` changes none of the `live` values.
+
+    `order` lists all nodes under the sinks. A live value that is computed on the way anyway, or is
+    smaller than what it reads, is realized together with the sinks; for others the memory that
+    they read is copied before it is overwritten.
+    """
+    found = Protection()
+    executed = order if isinstance(order, dict) else dict.fromkeys(order)
+    effects = [node for node in executed if node.op in (Ops.STORE, Ops.CALL)]
+    if not effects:
+        return found
+    overwritten = {version_of(view) for effect in effects for view in written_views(effect)}
+    done = set(sinks)
+    for value in live:
+        if value in done:
+            continue
+        done.add(value)
+        versions, has_effects = _versions_read(value, executed, overwritten)
+        if not versions:
+            continue
+        in_graph = value in executed
+        size = sum(count(version.shape) for version in versions)  # type: ignore[arg-type]
+        small = not has_effects and not _is_view(value) and count(value.shape) <= size  # type: ignore[arg-type]
+        if (in_graph and not _is_view(value)) or small:
+            found.extra.append(value)
+        else:
+            _copy(value, versions, found)
+    return found
+
+
+def _versions_read(
+    value: UOp, executed: dict[UOp, None], overwritten: set[UOp]
+) -> tuple[list[UOp], bool]:
+    versions: dict[UOp, None] = {}
+    has_effects = False
+    seen = {value}
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if node in overwritten:
+            versions[node] = None
+        if node.op is Ops.AFTER:
+            if node in executed:
+                continue
+            has_effects = has_effects or bool(list(flat_effects(node.effects)))
+        for operand in node.src:
+            if operand not in seen:
+                seen.add(operand)
+                stack.append(operand)
+    return list(versions), has_effects
+
+
+def _is_view(value: UOp) -> bool:
+    node = value
+    while node.op in GroupOp.Movement:
+        node = node.src[0]
+    return node.op in (Ops.BUFFER, Ops.BUFFER_VIEW, Ops.AFTER)
+
+
+def _copy(value: UOp, versions: Iterable[UOp], found: Protection) -> None:
+    replaced: dict[UOp, UOp] = {}
+    for version in versions:
+        copy = UOp(Ops.CONTIGUOUS, version.dtype, (version,), OWN_MEMORY)
+        if copy not in found.extra:
+            found.extra.append(copy)
+        replaced[version] = copy
+    found.copied[value] = replaced
+
+
+def overwritten_memory(order: Iterable[UOp]) -> set[UOp]:
+    """The buffers that the effects among these nodes write to."""
+    effects = (node for node in order if node.op in (Ops.STORE, Ops.CALL))
+    return {memory_of(view) for effect in effects for view in written_views(effect)}

@@ -1,0 +1,269 @@
+"""Take the wanted values out of their surroundings: one clean graph with numbered inputs.
+
+Buffers become numbered stand-ins and bound variables lose their values, so that the next training
+step gives the very same graph, which is the key of the schedule cache. What means nothing to a
+schedule (DETACH, CONTIGUOUS_BACKWARD) vanishes, values without elements never run, and what must
+lie in memory in one piece (the operand of a COPY, of a BITCAST to another width, of a CALL) is
+marked CONTIGUOUS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import cast, final
+
+from tg_tensor.schedule.affine import count
+from tg_tensor.schedule.errors import BindingError
+from tg_tensor.schedule.hazards import memory_of
+from tg_tensor.schedule.indexing import Indexer
+from tg_uop import GroupOp, Ops, UOp
+from tg_uop.ir.args import BufferArg
+from tg_uop.ir.walk import toposort
+
+OWN_MEMORY = "own memory"
+"""The arg of a CONTIGUOUS that copies whatever its operand is."""
+
+
+@dataclass(slots=True)
+class Roots:
+    """What is to be scheduled, and what its stand-ins stand for."""
+
+    wanted: tuple[UOp, ...]
+    clean: dict[UOp, UOp]
+    buffers: list[UOp] = field(default_factory=list)
+    bindings: dict[UOp, UOp] = field(default_factory=dict)
+
+    @property
+    def var_vals(self) -> dict[str, int]:
+        """The values of the variables."""
+        return {bound.var_name: bound.bound_value for bound in self.bindings.values()}
+
+    def actual(self) -> dict[UOp, UOp]:
+        """The buffer behind each stand-in, the binding of each variable."""
+        found = {stand_in(buffer, slot): buffer for slot, buffer in enumerate(self.buffers)}
+        found.update(self.bindings)
+        return found
+
+
+def stand_in(buffer: UOp, slot: int) -> UOp:
+    """Input number `slot` of a schedule, like `buffer` in everything but identity."""
+    arg = cast(BufferArg, buffer.arg)
+    return UOp(Ops.BUFFER, buffer.dtype, buffer.src, BufferArg(-1 - slot, arg.size))
+
+
+def collect(sinks: Sequence[UOp]) -> Roots:
+    """The clean graph of `sinks`."""
+    return _Cleaner().run(sinks)
+
+
+@final
+class _Cleaner:
+    def __init__(self) -> None:
+        self.clean: dict[UOp, UOp] = {}
+        self.buffers: dict[UOp, UOp] = {}
+        self.bindings: dict[UOp, UOp] = {}
+        self.indexer = Indexer()
+
+    def run(self, sinks: Sequence[UOp]) -> Roots:
+        for node in toposort(sinks, lambda n: n.op is not Ops.SINK):
+            self.clean[node] = self.cleaned(node)
+        wanted = tuple(self.clean[sink] for sink in sinks)
+        return Roots(wanted, self.clean, list(self.buffers), self.bindings)
+
+    def cleaned(self, node: UOp) -> UOp:
+        rule = RULES.get(node.op)
+        operands = node.src
+        if operands:
+            operands = tuple(self.clean.get(s, s) for s in operands)
+        if rule is not None:
+            return rule(self, node, operands)
+        return _rebuilt(node, operands)
+
+    # *** rules ***
+
+    def buffer(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        found = self.buffers.get(node)
+        if found is None:
+            found = stand_in(node, len(self.buffers))
+            self.buffers[node] = found
+        return found
+
+    def bind(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        variable = node.src[0]
+        other = self.bindings.setdefault(variable, node)
+        if other is not node:
+            raise BindingError(name=node.var_name, values=(other.bound_value, node.bound_value))
+        return variable
+
+    def vanish(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        return operands[0]
+
+    def contiguous(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        value = operands[0]
+        if node.arg is OWN_MEMORY:
+            return _rebuilt(node, operands)
+        if value.op is Ops.CONTIGUOUS or self.fills_memory(value):
+            return value
+        return _rebuilt(node, operands)
+
+    def copy(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        value, place = operands
+        if value._device == place.arg:
+            return value
+        base = value.base
+        if base.op is Ops.CONST:
+            moved = UOp(Ops.CONST, base.dtype, (place,), base.arg)
+            return value.substitute({base: moved})
+        return _rebuilt(node, (self.in_one_piece(value), place))
+
+    def bitcast(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        value = operands[0]
+        if value.dtype.itemsize == node.dtype.itemsize or not value._shape:
+            return _rebuilt(node, operands)
+        value = self.in_one_piece(value)
+        offset = (self.place_in_memory(value) or 0) * value.dtype.itemsize
+        below = value
+        while below.op in GroupOp.Movement:
+            below = below.src[0]
+        if below.op is Ops.BUFFER_VIEW:
+            offset += cast(tuple[int, int], below.arg)[1] * below.dtype.itemsize
+            below = below.src[0]
+        if offset % node.dtype.itemsize:
+            return self.bitcast(node, (UOp(Ops.CONTIGUOUS, value.dtype, (value,)),))
+        arg = (count(self.indexer.shape(node)), offset // node.dtype.itemsize)
+        view = UOp(Ops.BUFFER_VIEW, node.dtype, (below,), arg)
+        return UOp(Ops.RESHAPE, node.dtype, (view,), node.shape)
+
+    def reduce(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        if not _is_empty(operands[0]) or _is_empty(node):
+            return _rebuilt(node, operands)
+        identity = IDENTITY[node.reduce_op]
+        return UOp.const(node.dtype, identity, shape=cast(tuple[int, ...], node.shape))
+
+    def pad(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        if _is_empty(operands[0]) and not _is_empty(node):
+            return UOp.const(node.dtype, 0, shape=cast(tuple[int, ...], node.shape))
+        return _rebuilt(node, operands)
+
+    def after(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        effects = tuple(e for e in operands[1:] if not _does_nothing(e))
+        return _rebuilt(node, (operands[0], *effects)) if effects else operands[0]
+
+    def call(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        pieces = tuple(self.in_one_piece(operand) for operand in operands[1:])
+        return _rebuilt(node, (operands[0], *pieces))
+
+    # *** memory ***
+
+    def in_one_piece(self, value: UOp) -> UOp:
+        """The value, CONTIGUOUS unless it lies in memory in one piece already."""
+        if value.op in IN_ONE_PIECE or self.place_in_memory(value) is not None:
+            return value
+        return UOp(Ops.CONTIGUOUS, value.dtype, (value,))
+
+    def fills_memory(self, value: UOp) -> bool:
+        """Whether the value is all that its memory holds, in order."""
+        if self.place_in_memory(value) != 0:
+            return False
+        base, _ = self.indexer.in_memory(value, self.indexer.whole(self.indexer.shape(value)))
+        return count(self.indexer.shape(base)) == count(self.indexer.shape(value))
+
+    def place_in_memory(self, value: UOp) -> int | None:
+        """At which element of its memory a value lies in one piece, None where it does not."""
+        return place_in_memory(self.indexer, value)
+
+
+IN_ONE_PIECE = frozenset((Ops.CONTIGUOUS, Ops.COPY, Ops.BUFFER, Ops.BUFFER_VIEW))
+IDENTITY: dict[Ops, object] = {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: 0}
+
+
+def place_in_memory(indexer: Indexer, value: UOp) -> int | None:
+    """At which element of its memory (or view of it) a value lies in one piece, if it does."""
+    below = value
+    while below.op in GroupOp.Movement or below.op is Ops.AFTER:
+        if below.op in (Ops.PAD, Ops.EXPAND, Ops.FLIP):
+            return None
+        below = below.src[0]
+    if below.op not in IN_ONE_PIECE:
+        return None
+    shape = indexer.shape(value)
+    if not all(isinstance(dim, int) for dim in shape):
+        return 0 if value is below else None
+    whole = indexer.whole(shape)
+    base, access = indexer.in_memory(value, whole)
+    terms, offset = indexer.affine.parts(indexer.flat(base, access))
+    straight, _ = indexer.affine.parts(indexer.flat(value, whole))
+    return offset if terms == straight else None
+
+
+def _is_empty(node: UOp) -> bool:
+    return node._shape is not None and 0 in node._shape
+
+
+def _does_nothing(effect: UOp) -> bool:
+    return effect.op is Ops.STORE and _is_empty(effect.stored_target)
+
+
+def _rebuilt(node: UOp, operands: tuple[UOp, ...]) -> UOp:
+    if operands == node.src:
+        return node
+    return UOp(node.op, node.dtype, operands, node.arg)
+
+
+RULES: dict[Ops, Callable[[_Cleaner, UOp, tuple[UOp, ...]], UOp]] = {
+    Ops.BUFFER: _Cleaner.buffer,
+    Ops.BIND: _Cleaner.bind,
+    Ops.DETACH: _Cleaner.vanish,
+    Ops.CONTIGUOUS_BACKWARD: _Cleaner.vanish,
+    Ops.CONTIGUOUS: _Cleaner.contiguous,
+    Ops.COPY: _Cleaner.copy,
+    Ops.BITCAST: _Cleaner.bitcast,
+    Ops.REDUCE: _Cleaner.reduce,
+    Ops.PAD: _Cleaner.pad,
+    Ops.AFTER: _Cleaner.after,
+    Ops.CALL: _Cleaner.call,
+}
+
+
+def is_in_memory(node: UOp) -> bool:
+    """Whether a clean node is a view of memory that exists: nothing needs to run for it."""
+    below = node
+    while below.op in GroupOp.Movement:
+        if below.op is Ops.PAD:
+            return False
+        below = below.src[0]
+    return below.op in (Ops.BUFFER, Ops.BUFFER_VIEW, Ops.AFTER)
+
+
+def is_constant(node: UOp) -> bool:
+    """Whether a clean node is one number in every element: it stays an expression."""
+    below = node
+    while below.op in GroupOp.Movement:
+        if below.op is Ops.PAD:
+            return False
+        below = below.src[0]
+    return below.op in (Ops.CONST, Ops.DEFINE_VAR)
+
+
+def after_effects(node: UOp) -> UOp:
+    """A view of memory once all its effects have happened: the AFTERs taken out."""
+    found: dict[UOp, UOp] = {}
+    for below in toposort((node,), lambda n: n.op not in (Ops.STORE, Ops.CALL)):
+        if below.op is Ops.AFTER:
+            found[below] = found.get(below.src[0], below.src[0])
+        elif any(s in found for s in below.src):
+            found[below] = _rebuilt(below, tuple(found.get(s, s) for s in below.src))
+    return found.get(node, node)
+
+
+__all__ = [
+    "Roots",
+    "after_effects",
+    "collect",
+    "is_constant",
+    "is_in_memory",
+    "memory_of",
+    "place_in_memory",
+    "stand_in",
+]

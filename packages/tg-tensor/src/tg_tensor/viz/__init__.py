@@ -1,0 +1,1 @@
+"""Views of schedules for people."""
