@@ -6,10 +6,16 @@ import sys
 from pathlib import Path
 
 from tg_uop.context import settings_markdown
+from tg_uop.dtype.promote import dtypes_markdown
+from tg_uop.spec.verify import spec_markdown
 
 REFERENCE = Path(__file__).parent / "reference"
 
-PAGES = {"settings.md": settings_markdown}
+PAGES = {
+    "settings.md": settings_markdown,
+    "dtypes.md": dtypes_markdown,
+    "forms.md": spec_markdown,
+}
 
 
 def main(arguments: list[str]) -> int:

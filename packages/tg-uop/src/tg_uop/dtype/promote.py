@@ -170,3 +170,23 @@ def promotion_markdown(given: Iterable[DType] = tuple(_ABOVE)) -> str:
         cells = " | ".join(least_upper_dtype(left, right).name for right in names)
         lines.append(f"| {left.name} | {cells} |")
     return "\n".join(lines) + "\n"
+
+
+def dtypes_markdown() -> str:
+    """The reference page of number types: their sizes, and the dtype that two of them make."""
+    aliases: dict[DType, list[str]] = {}
+    for name, dtype in dtypes.fields().items():
+        aliases.setdefault(dtype, []).append(f"`{name}`")
+    lines = ["# Number types", "", "| names | bits |", "| --- | --- |"]
+    for dtype in sorted(aliases):
+        bits = "exact" if dtype is dtypes.weakint else str(dtype.bitsize)
+        lines.append(f"| {', '.join(aliases[dtype])} | {bits} |")
+    lines += ["", "## Promotion", "", PROMOTION_TEXT, "", promotion_markdown()]
+    return "\n".join(lines)
+
+
+PROMOTION_TEXT = (
+    "What an operation on two number types gives. `weakint` is the type of a Python int: it takes\n"
+    "the type of the number beside it. A Python float takes that of a float beside it, and is of\n"
+    "`dtypes.default_float` beside an integer."
+)
