@@ -20,6 +20,7 @@ from tg_uop.spec.verify import verify
 from tg_codegen.canonicalize.accesses import flatten_accesses
 from tg_codegen.canonicalize.ranges import drop_single_steps, merge_ranges, split_ranges
 from tg_codegen.canonicalize.reduces import simplify_reduces
+from tg_codegen.canonicalize.siblings import share_loops
 from tg_codegen.errors import KernelFormError
 from tg_codegen.expand.accumulate import accumulate
 from tg_codegen.expand.barriers import add_barriers
@@ -44,16 +45,25 @@ LOWERED = FORMS[SpecForm.LOWERED]
 LINEAR = FORMS[SpecForm.LINEAR]
 
 
-def canonicalization() -> Pipeline:
-    """Choose one spelling among equal kernels, so that Opts find plain loops."""
+def canonicalization(restructure: bool = True) -> Pipeline:
+    """Choose one spelling among equal kernels, so that Opts find plain loops.
+
+    Without `restructure` the loops stay as they are, for Opts that name them by number.
+    """
     simplifier = Simplifier()
-    return Pipeline(
+    plain = Pipeline(
         Pass("flatten-accesses", flatten_accesses, KERNEL, KERNEL),
         Pass("drop-single-steps", drop_single_steps, KERNEL, KERNEL),
         Pass("simplify", simplifier, KERNEL, KERNEL),
         Pass("simplify-reduces", simplify_reduces, KERNEL, KERNEL),
+        Pass("simplify-collapsed", simplifier, KERNEL, KERNEL),
+    )
+    if not restructure:
+        return plain
+    return plain + Pipeline(
         Pass("split-ranges", split_ranges, KERNEL, KERNEL),
         Pass("simplify-parts", simplifier, KERNEL, KERNEL),
+        Pass("share-loops", share_loops, KERNEL, KERNEL),
         Pass(
             "merge-ranges",
             merge_ranges,
@@ -62,6 +72,17 @@ def canonicalization() -> Pipeline:
             place="after split-ranges: only loops that no address takes apart can merge",
         ),
     )
+
+
+def canonical(kernel: UOp) -> UOp:
+    """The kernel as Opts see it.
+
+    Opts found by a search name the loops of this form; `to_program` keeps the loops of a kernel
+    that comes with Opts.
+    """
+    info = kernel.arg
+    has_opts = isinstance(info, KernelInfo) and info.opts_to_apply is not None
+    return canonicalization(restructure=not has_opts).run(kernel)
 
 
 def optimization(renderer: Renderer, options: Options) -> Pipeline:
@@ -221,8 +242,7 @@ def _filled(program: UOp, renderer: Renderer, options: Options) -> UOp:
 
 def kernel_to_linear(kernel: UOp, renderer: Renderer, options: Options) -> tuple[UOp, UOp]:
     """The optimized kernel, and its LINEAR."""
-    canonical = canonicalization().run(kernel)
-    best = optimization(renderer, options).run(canonical)
+    best = optimization(renderer, options).run(canonical(kernel))
     return best, lowering(renderer.caps).run(best)
 
 

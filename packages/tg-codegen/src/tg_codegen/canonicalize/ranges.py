@@ -14,6 +14,8 @@ from tg_uop.rules.linear import Linear, linear, write
 from tg_codegen.canonicalize.sums import number_of, sum_roots
 
 CLOSERS = frozenset((Ops.END, Ops.REDUCE))
+# their operands from the second on are loops or effects, not values
+ORDERING = CLOSERS | {Ops.AFTER}
 PLAIN = frozenset((AxisType.LOOP, AxisType.REDUCE))
 
 
@@ -29,24 +31,24 @@ Replacement = tuple[UOp, tuple[UOp, ...]]
 
 
 def replace_ranges(kernel: UOp, replacements: dict[UOp, Replacement]) -> UOp:
-    """The kernel with each range replaced by a value; closers close the ranges that go with it."""
+    """The kernel with each range replaced by a value.
+
+    What closes a range, or waits for its step, does so for the ranges that go with the value.
+    """
     done: dict[UOp, UOp] = {r: value for r, (value, _) in replacements.items()}
     for node in kernel.toposort():
         if node in done:
             continue
-        if node.op not in CLOSERS:
+        if node.op not in ORDERING:
             src = tuple(done[s] for s in node.src)
             done[node] = node if src == node.src else node.replace(src=src)
             continue
-        closed: dict[UOp, None] = {}
-        for r in node.src[1:]:
-            instead = replacements.get(r)
-            closed.update(dict.fromkeys((done[r],) if instead is None else instead[1]))
-        body = done[node.src[0]]
-        if not closed:
-            done[node] = body
-        else:
-            done[node] = node.replace(src=(body, *closed))
+        others: dict[UOp, None] = {}
+        for other in node.src[1:]:
+            instead = replacements.get(other)
+            others.update(dict.fromkeys((done[other],) if instead is None else instead[1]))
+        first = done[node.src[0]]
+        done[node] = node.replace(src=(first, *others)) if others else first
     return done[kernel]
 
 

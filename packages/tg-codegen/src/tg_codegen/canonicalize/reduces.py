@@ -24,7 +24,7 @@ def simplify_reduces(kernel: UOp) -> UOp:
 def simplified(node: UOp) -> UOp:
     """One REDUCE, its operands already simple."""
     while node.op is Ops.REDUCE:
-        found = _without_ranges(node) or _without_loop(node) or collapse_selection(node)
+        found = next((f for f in (rule(node) for rule in RULES) if f is not None), None)
         if found is None:
             return node
         node = found
@@ -74,3 +74,6 @@ def _exact_multiple(value: UOp, steps: int) -> UOp | None:
     if not value.arg.is_integer() or abs(value.arg) * steps > limit:
         return None
     return value.const_like(value.arg * steps)
+
+
+RULES = (_without_ranges, _without_loop, collapse_selection)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tg_uop import Invalid, Ops, UOp, dtypes
 from tg_uop.rules.linear import term_and_factor
 
+_ORDERING = frozenset((Ops.END, Ops.REDUCE, Ops.AFTER))
 _SUM_OPS = frozenset((Ops.ADD, Ops.SUB, Ops.NEG))
 
 
@@ -32,7 +33,8 @@ def sum_roots(order: Iterable[UOp]) -> dict[UOp, None]:
     for node in order:
         if is_sum(node):
             continue
-        for operand in node.src:
+        # loops that are closed or waited for are no values
+        for operand in node.src[:1] if node.op in _ORDERING else node.src:
             if operand.dtype == dtypes.weakint:
                 roots[operand] = None
     return roots
