@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from tg_uop import UOp
 
+from tg_codegen.errors import KernelOptError
 from tg_codegen.optimize.kernel_view import Scheduler, is_given_structure
 from tg_codegen.optimize.loop_nest import HasCapabilities
 from tg_codegen.optimize.strategies.elementwise import optimize_elementwise
@@ -35,15 +39,28 @@ def optimized(ast: UOp, renderer: HasCapabilities, options: Options) -> UOp:
 
 
 def heuristic(view: Scheduler, options: Options) -> Scheduler:
-    """The kernel optimized by the strategy of its kind; `view` is not changed."""
-    view = view.copy()
+    """The kernel optimized by the strategy of its kind; `view` is not changed.
+
+    Where a strategy's Opts do not fit the kernel, the next plainer one is tried.
+    """
     if view.has_ordered_effects or not view.rngs:
-        return view
+        return view.copy()
+    for strategy in _strategies(view, options):
+        try:
+            return strategy(view.copy())
+        except KernelOptError:
+            continue
+    return view.copy()
+
+
+def _strategies(view: Scheduler, options: Options) -> list[Callable[[Scheduler], Scheduler]]:
+    """What to try, the best first."""
     if view.caps.has_local:
-        return optimize_for_groups(view, options)
+        return [partial(optimize_for_groups, options=options)]
     facts = main_reduce(view)
     if facts is None:
-        return optimize_elementwise(view, options)
+        return [partial(optimize_elementwise, options=options)]
+    plain = partial(optimize_reduction, options=options)
     if is_product(facts) and len(view.reduces) == 1:
-        return optimize_product(view, facts, options)
-    return optimize_reduction(view, options)
+        return [partial(optimize_product, options=options), plain]
+    return [plain]

@@ -95,7 +95,7 @@ def stage_operand(nest: LoopNest, index: UOp, level: int | None) -> UOp:
     """
     _check_operand(nest, index)
     slot = 1 + max((_slot(n) for n in nest.ast.toposort() if n.op is Ops.DEFINE_LOCAL), default=-1)
-    tile = plan_tile(nest, index, level, slot)
+    tile = plan_tile(nest, index, fixed_loops(nest, level), slot)
     itemsize = index.dtype.itemsize
     limit = scratch_limit(nest)
     if tile.size * itemsize > limit:
@@ -122,11 +122,12 @@ def scratch_limit(nest: LoopNest) -> int:
     return nest.caps.shared_bytes or nest.caps.stack_bytes
 
 
-def tile_bytes(nest: LoopNest, index: UOp, level: int | None) -> int | None:
-    """The size of the tile that staging would make, None where it is impossible."""
+def tile_bytes(nest: LoopNest, index: UOp, fixed: Iterable[UOp] = ()) -> int | None:
+    """The size of the tile if it is copied inside the `fixed` loops, None where it cannot be."""
+    outer = fixed_loops(nest, None) | set(fixed)
     try:
         _check_operand(nest, index)
-        return plan_tile(nest, index, level).size * index.dtype.itemsize
+        return plan_tile(nest, index, outer).size * index.dtype.itemsize
     except StagingRefusal:
         return None
 
@@ -148,10 +149,10 @@ def _check_operand(nest: LoopNest, index: UOp) -> None:
         raise StagingRefusal("the kernel writes to this buffer", "stage what is only read")
 
 
-def plan_tile(nest: LoopNest, index: UOp, level: int | None, slot: int = 0) -> Tile:
-    """Which coordinates the tile has when copied inside axis `level`. Raises `StagingRefusal`."""
+def plan_tile(nest: LoopNest, index: UOp, fixed: set[UOp], slot: int = 0) -> Tile:
+    """Which coordinates the tile has when copied inside `fixed`. Raises `StagingRefusal`."""
     gate, address = split_gate(index.index_expr)
-    inner = inner_loops(nest, index, level)
+    inner = _inner_loops(nest, index, fixed)
     if not inner:
         raise StagingRefusal(
             "no inner loop moves this operand's address", "stage at an axis further outside"
@@ -164,11 +165,8 @@ def plan_tile(nest: LoopNest, index: UOp, level: int | None, slot: int = 0) -> T
     return tile
 
 
-def inner_loops(nest: LoopNest, index: UOp, level: int | None) -> list[UOp]:
-    """The loops inside axis `level` that move an operand's address or gate, in nest order.
-
-    Raises `StagingRefusal` for one whose size is not known.
-    """
+def fixed_loops(nest: LoopNest, level: int | None) -> set[UOp]:
+    """The loops around a copy that stands inside axis `level`."""
     fixed = {AxisType.THREAD, AxisType.GLOBAL}
     outer: set[UOp] = set()
     for number, loop in enumerate(nest.rngs):
@@ -176,8 +174,16 @@ def inner_loops(nest: LoopNest, index: UOp, level: int | None) -> list[UOp]:
         replicated = loop.axis_type in (AxisType.UPCAST, AxisType.UNROLL)
         if loop.axis_type in fixed or (inside_level and not replicated):
             outer.add(loop)
+    return outer
+
+
+def _inner_loops(nest: LoopNest, index: UOp, fixed: set[UOp]) -> list[UOp]:
+    """The other loops that move an operand's address or gate, in nest order.
+
+    Raises `StagingRefusal` for one whose size is not known.
+    """
     used = index.index_expr.ranges
-    inner = [loop for loop in nest.rngs if loop in used and loop not in outer]
+    inner = [loop for loop in nest.rngs if loop in used and loop not in fixed]
     for loop in inner:
         if not isinstance(loop.size, int):
             raise StagingRefusal("a loop of the tile has no known size", "stage further inside")

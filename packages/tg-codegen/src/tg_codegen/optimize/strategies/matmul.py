@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from tg_uop import Ops, UOp
+from dataclasses import dataclass
+
+from tg_uop import Ops
 
 from tg_codegen.optimize.kernel_view import Scheduler
-from tg_codegen.optimize.linear_index import split_gate
-from tg_codegen.optimize.staging import tile_bytes
-from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
+from tg_codegen.optimize.strategies.facts import ReduceFacts, main_reduce
 from tg_codegen.optimize.strategies.register_tile import RegisterTile, TileModel
+from tg_codegen.optimize.strategies.stage_plan import StagePlan
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import thread_choices
 from tg_codegen.options import Options
@@ -28,11 +29,13 @@ def is_product(facts: ReduceFacts) -> bool:
     )
 
 
-def optimize_product(view: Scheduler, facts: ReduceFacts, options: Options) -> Scheduler:
+def optimize_product(view: Scheduler, options: Options) -> Scheduler:
     """The kernel with the cheapest register tile, its operands staged, split over threads."""
+    facts = main_reduce(view)
+    assert facts is not None, "a product is a reduction"
     tile = TileModel(view, facts).best()
     planner = Planner(view)
-    staged = [_Staged(load, view) for load in tile.staged]
+    staged = [_Staged(plan, view.bufs.index(plan.load.index)) for plan in tile.staged]
     _pad(planner, tile)
     _split_threads(planner, tile, options)
     for loop, amount in tile.rows:
@@ -44,16 +47,12 @@ def optimize_product(view: Scheduler, facts: ReduceFacts, options: Options) -> S
     return view
 
 
+@dataclass(frozen=True, slots=True)
 class _Staged:
-    """A load to stage, found again after other Opts have changed its address."""
+    """An operand to stage; Opts keep the order of loads, so its position stays."""
 
-    def __init__(self, load: LoadFacts, view: Scheduler) -> None:
-        self.load = load
-        self.position = view.bufs.index(load.index)
-
-    def current(self, view: Scheduler) -> UOp:
-        """The load as it is now: Opts keep the order of loads."""
-        return view.bufs[self.position]
+    plan: StagePlan
+    position: int
 
 
 def _pad(planner: Planner, tile: RegisterTile) -> None:
@@ -105,30 +104,13 @@ def _unroll(planner: Planner, facts: ReduceFacts, tile: RegisterTile) -> None:
 
 
 def _stage(planner: Planner, facts: ReduceFacts, staged: list[_Staged]) -> None:
-    """Stage each operand outside of all loops if it fits there, else inside those it moves with."""
+    """Put the loops that the copies stand in outside of the others, and stage the operands."""
+    fixed = list(dict.fromkeys(loop for operand in staged for loop in operand.plan.fixed))
+    if fixed:
+        others = [loop for loop in facts.outputs if loop not in fixed]
+        planner.order([*fixed, *others])
     view = planner.view
-    budget = min(view.caps.l2_bytes // 2, view.caps.shared_bytes or view.caps.stack_bytes)
     for operand in staged:
-        whole = tile_bytes(view, operand.current(view), None)
-        if whole is not None and whole <= budget:
-            planner.stage(operand.current(view), None)
-            budget -= whole
-            continue
-        _stage_inside(planner, facts, operand, budget)
-
-
-def _stage_inside(planner: Planner, facts: ReduceFacts, operand: _Staged, budget: int) -> None:
-    """Move the loops that the operand moves with outside, and stage inside of them."""
-    view = planner.view
-    moving = [loop for loop in facts.outputs if operand.load.moves_with(loop)]
-    resting = [loop for loop in facts.outputs if not operand.load.moves_with(loop)]
-    planner.order([loop for loop in (*moving, *resting) if planner.rest(loop) is not None])
-    used = split_gate(operand.current(view).index_expr)[1].ranges
-    levels = [r for r in view.rngs if r in used and r in view.shared_output_loops]
-    outer = [r for r in levels if r.axis_type.name == "LOOP"]
-    if not outer:
-        return
-    level = outer[-1]
-    held = tile_bytes(view, operand.current(view), view.rngs.index(level))
-    if held is not None and held <= budget:
-        planner.stage(operand.current(view), level)
+        around = [r for loop in operand.plan.fixed if (r := planner.rest(loop)) is not None]
+        level = max(around, key=view.rngs.index) if around else None
+        planner.stage(view.bufs[operand.position], level)

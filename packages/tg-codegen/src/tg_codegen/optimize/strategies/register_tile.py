@@ -15,8 +15,8 @@ from math import prod
 from tg_uop import Ops, UOp
 
 from tg_codegen.optimize.loop_nest import LoopNest
-from tg_codegen.optimize.staging import scratch_limit, tile_bytes
 from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
+from tg_codegen.optimize.strategies.stage_plan import StagePlan, StagePlanner
 from tg_codegen.target.caps import Capabilities
 
 # the sum of one step is ready for the next after so many cycles
@@ -49,7 +49,7 @@ class RegisterTile:
 
     lane: LaneChoice | None
     rows: tuple[tuple[UOp, int], ...]
-    staged: tuple[LoadFacts, ...]
+    staged: tuple[StagePlan, ...]
     cost: float
 
 
@@ -65,7 +65,7 @@ class TileModel:
         self.store_strides = [
             dict(zip(nest.rngs, nest.strides(s), strict=True)) for s in self.stores
         ]
-        self.stageable = {load: tile_bytes(nest, load.index, None) for load in facts.loads}
+        self.planner = StagePlanner(nest, facts)
 
     def best(self) -> RegisterTile:
         """The cheapest tile."""
@@ -124,13 +124,18 @@ class TileModel:
     def _with_staging(
         self, lane: LaneChoice | None, rows: tuple[tuple[UOp, int], ...]
     ) -> Iterator[RegisterTile]:
-        wanting = [
-            load
-            for load in self.facts.loads
-            if self._can_stage(load, lane) and self._gains(load, lane)
-        ]
-        for count in range(len(wanting) + 1):
-            for staged in combinations(wanting[:2], count):
+        sizes = dict(rows)
+        padded: dict[UOp, int] = {}
+        if lane is not None:
+            sizes[lane.loop] = lane.width
+            padded[lane.loop] = lane.padded
+        wanting = [load for load in self.facts.loads if self._gains(load, lane)]
+        found = [self.planner.plan(load, sizes, padded) for load in wanting]
+        plans = [plan for plan in found if plan is not None]
+        for count in range(len(plans) + 1):
+            for staged in combinations(plans[:2], count):
+                if sum(plan.size for plan in staged) > self.planner.limit:
+                    continue
                 cost = self._cost(lane, rows, staged)
                 if cost is not None:
                     yield RegisterTile(lane, rows, staged, cost)
@@ -147,33 +152,22 @@ class TileModel:
         jumps = [load.strides.get(loop) for loop in self.facts.reduced]
         return any(j is None or abs(j) * load.itemsize >= 256 for j in jumps if j != 0)
 
-    def _can_stage(self, load: LoadFacts, lane: LaneChoice | None) -> bool:
-        """Whether the operand, or the part of it that the tiles of one column read, fits."""
-        whole = self.stageable[load]
-        if whole is None:
-            return False
-        limit = min(self.caps.l2_bytes // 2, scratch_limit(self.nest))
-        if whole <= limit:
-            return True
-        if lane is None or lane.loop not in self.facts.outputs or not load.moves_with(lane.loop):
-            return False
-        return whole * lane.width // lane.padded <= limit
-
     # *** cost ***
 
     def _cost(
         self,
         lane: LaneChoice | None,
         rows: tuple[tuple[UOp, int], ...],
-        staged: tuple[LoadFacts, ...],
+        staged: tuple[StagePlan, ...],
     ) -> float | None:
         amounts = dict(rows)
         vectors = self._vectors(lane)
         tile_rows = prod(amounts.values())
         if not self._fits(lane, amounts, vectors, tile_rows):
             return None
+        plans = {plan.load: plan for plan in staged}
         loads = sum(
-            self._load_cycles(load, lane, amounts, load in staged) for load in self.facts.loads
+            self._load_cycles(load, lane, amounts, plans.get(load)) for load in self.facts.loads
         )
         arithmetic = self._arithmetic_cycles(lane, amounts)
         chain = _ADD_LATENCY if self.facts.steps > 1 else 0.0
@@ -183,8 +177,8 @@ class TileModel:
         useful = self._useful(lane)
         cost = step / (tile_rows * width * useful)
         cost += self._finish_cycles(lane, in_reduce) / self.facts.steps
-        for load in staged:
-            cost += self._copy_cycles(load, lane) / self.facts.work
+        for plan in staged:
+            cost += self._copy_cycles(plan, staged, lane) / self.facts.work
         return cost
 
     def _vectors(self, lane: LaneChoice | None) -> int:
@@ -210,15 +204,19 @@ class TileModel:
         return prod(n for loop, n in amounts.items() if load.moves_with(loop))
 
     def _load_cycles(
-        self, load: LoadFacts, lane: LaneChoice | None, amounts: dict[UOp, int], staged: bool
+        self,
+        load: LoadFacts,
+        lane: LaneChoice | None,
+        amounts: dict[UOp, int],
+        staged: StagePlan | None,
     ) -> float:
         replicas = self._replicas(load, amounts)
-        gated = bool(load.gate_loops) and not staged
+        gated = bool(load.gate_loops) and staged is None
         if lane is None or not load.moves_with(lane.loop):
             return replicas * (2.5 if gated else 0.5)
         vectors = self._vectors(lane)
-        if staged:
-            return replicas * vectors * 0.5
+        if staged is not None:
+            return replicas * vectors * (0.5 if staged.size <= self.caps.l1_bytes // 2 else 0.9)
         if not load.is_contiguous(lane.loop) or (gated and not self.caps.masked_memory):
             return replicas * lane.width * (2.5 if gated else 1.2)
         far = self._strides_far(load) and self._span(load, lane) > self.caps.l1_bytes // 2
@@ -250,10 +248,16 @@ class TileModel:
         contiguous = all(strides.get(lane.loop) in (0, 1) for strides in self.store_strides)
         return 2.0 / self.register_lanes if contiguous else 2.0
 
-    def _copy_cycles(self, load: LoadFacts, lane: LaneChoice | None) -> float:
-        held = self.stageable[load] or 0
+    def _copy_cycles(
+        self, plan: StagePlan, staged: tuple[StagePlan, ...], lane: LaneChoice | None
+    ) -> float:
+        load = plan.load
         along = lane is None or not load.moves_with(lane.loop) or load.is_contiguous(lane.loop)
-        return held / load.itemsize * (_COPY_ALONG if along else _COPY_ACROSS)
+        copied = plan.size // load.itemsize * plan.copies
+        first = staged[0]
+        if plan is not first and plan.fixed and not set(first.fixed) <= set(plan.fixed):
+            copied *= first.copies
+        return copied * (_COPY_ALONG if along else _COPY_ACROSS)
 
 
 def _divisors(loop: UOp, limit: int) -> list[int]:

@@ -14,9 +14,12 @@ class Planner:
 
     def __init__(self, view: Scheduler) -> None:
         self.view = view
+        self._moved: dict[UOp, UOp] = {}
 
     def rest(self, loop: UOp) -> UOp | None:
         """What remains of `loop` as a loop, None when all of it has another role."""
+        if loop in self._moved:
+            return self._moved[loop]
         root = loop.range_arg.axis_id[0]
         reducing = loop.axis_type.is_reduce
         for candidate in self.view.rngs:
@@ -63,19 +66,23 @@ class Planner:
             self.view.apply_opt(Opt(OptOps.THREAD, self.number(loop), amount))
 
     def order(self, loops: list[UOp]) -> None:
-        """Put the remains of these loops in this order, in the places that they have."""
-        current = [found for loop in loops if (found := self.rest(loop)) is not None]
-        roots = [loop.range_arg.axis_id[0] for loop in loops if self.rest(loop) is not None]
+        """Put the remains of these loops in this order, in the places that they have.
+
+        After it nothing but staging can follow: parts are no longer where their whole stood.
+        """
+        named = [loop for loop in loops if self.rest(loop) is not None]
+        current = [rest for loop in named if (rest := self.rest(loop)) is not None]
         places = sorted(loop.range_arg.axis_id for loop in current)
-        for position, _ in enumerate(roots):
+        for position, place in enumerate(places):
             wanted = current[position]
-            if wanted.range_arg.axis_id == places[position]:
+            if wanted.range_arg.axis_id == place:
                 continue
-            holder = next(loop for loop in current if loop.range_arg.axis_id == places[position])
+            holder = next(loop for loop in current if loop.range_arg.axis_id == place)
             numbers = (self.view.rngs.index(wanted), self.view.rngs.index(holder))
             self.view.apply_opt(Opt(OptOps.SWAP, min(numbers), max(numbers)))
             swapped = {wanted: _moved(wanted, holder), holder: _moved(holder, wanted)}
             current = [swapped.get(loop, loop) for loop in current]
+        self._moved = dict(zip(named, current, strict=True))
 
     def stage(self, index: UOp, level: UOp | None) -> None:
         """Stage the operand whose load is `index` now, inside the loop `level`."""

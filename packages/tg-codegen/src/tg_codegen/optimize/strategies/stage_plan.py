@@ -1,0 +1,68 @@
+"""Decide inside which loops an operand's tile is copied, so that it fits and is copied seldom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from tg_uop import UOp
+
+from tg_codegen.optimize.loop_nest import LoopNest
+from tg_codegen.optimize.staging import scratch_limit, tile_bytes
+from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlan:
+    """One operand's tile of `size` bytes, copied inside the `fixed` loops, `copies` times."""
+
+    load: LoadFacts
+    fixed: tuple[UOp, ...]
+    size: int
+    copies: int
+
+
+class StagePlanner:
+    """Plans for the operands of one reduction."""
+
+    def __init__(self, nest: LoopNest, facts: ReduceFacts) -> None:
+        self.nest = nest
+        self.facts = facts
+        self.limit = min(nest.caps.l2_bytes // 2, scratch_limit(nest))
+        self._known: dict[tuple[LoadFacts, tuple[UOp, ...]], int | None] = {}
+
+    def plan(
+        self, load: LoadFacts, sizes: Mapping[UOp, int], padded: Mapping[UOp, int]
+    ) -> StagePlan | None:
+        """The tile copied furthest outside that fits; `sizes` are steps of loops in one block.
+
+        `padded` are the steps of loops that will be padded.
+
+        Loops are fixed from the outside, of those that the operand moves with: what is copied
+        then is used by all the other loops.
+        """
+        moving = [loop for loop in self.facts.outputs if load.moves_with(loop)]
+        for count in range(len(moving) + 1):
+            fixed = tuple(loop for loop in moving[:count] if _blocks(loop, sizes) > 1)
+            held = self._bytes(load, fixed)
+            if held is None:
+                continue
+            held *= prod(sizes.get(loop, 1) for loop in fixed)
+            for loop, steps in padded.items():
+                if load.moves_with(loop) and loop not in fixed:
+                    held = held * steps // (int(loop.vmax) + 1)
+            if held <= self.limit:
+                return StagePlan(load, fixed, held, prod(_blocks(loop, sizes) for loop in fixed))
+        return None
+
+    def _bytes(self, load: LoadFacts, fixed: tuple[UOp, ...]) -> int | None:
+        key = (load, fixed)
+        if key not in self._known:
+            self._known[key] = tile_bytes(self.nest, load.index, fixed)
+        return self._known[key]
+
+
+def _blocks(loop: UOp, sizes: Mapping[UOp, int]) -> int:
+    """How often a loop runs once blocks of it are taken out."""
+    return -(-(int(loop.vmax) + 1) // sizes.get(loop, 1))
