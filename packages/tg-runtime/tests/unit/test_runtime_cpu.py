@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from itertools import pairwise
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from tg_runtime import (
