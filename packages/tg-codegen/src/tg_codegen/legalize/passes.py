@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tg_codegen.legalize.conversions import guard_conversions
+from tg_codegen.legalize.dtypes import emulate_dtypes
+from tg_codegen.legalize.fuse import fuse_reductions
 from tg_codegen.legalize.indexes import lower_indexes
+from tg_codegen.legalize.integers import divide_by_constants
 from tg_codegen.legalize.memory import add_memory
+from tg_codegen.legalize.random_bits import expand_random_bits
 from tg_codegen.legalize.transcendental import decompose_transcendental
 from tg_codegen.target.caps import Capabilities
 from tg_uop import UOp
@@ -31,5 +36,22 @@ def lower_memory(root: UOp, caps: Capabilities) -> UOp:
 
 STEPS: tuple[Step, ...] = (
     Step("lower-memory", lower_memory, Form.EXPANDED, Form.LOWERED),
-    Step("decompose-transcendental", decompose_transcendental, Form.LOWERED, Form.LOWERED),
+    Step("emulate-dtypes", emulate_dtypes, Form.LOWERED, Form.LOWERED),
+    Step(
+        "decompose-transcendental",
+        decompose_transcendental,
+        Form.LOWERED,
+        Form.LOWERED,
+        place="after emulate-dtypes: narrow floats use the float32 functions",
+    ),
+    Step(
+        "guard-conversions",
+        guard_conversions,
+        Form.LOWERED,
+        Form.LOWERED,
+        place="after emulate-dtypes: it sees the floats that are left",
+    ),
+    Step("expand-random-bits", expand_random_bits, Form.LOWERED, Form.LOWERED),
+    Step("divide-by-constants", divide_by_constants, Form.LOWERED, Form.LOWERED),
+    Step("fuse-reductions", fuse_reductions, Form.LOWERED, Form.LOWERED),
 )

@@ -28,6 +28,8 @@ class Capabilities:
     vector_any_width: bool = False
     masked_memory: bool = False
     has_fma: bool = False
+    # the tool chain turns divisions by constants into multiplications itself
+    expands_division: bool = False
     # work distribution
     has_local: bool = False
     has_shared: bool = False

@@ -1,0 +1,59 @@
+"""Fuse products into the sums of reductions: one rounding and one instruction instead of two.
+
+Only what is added up into an accumulator is fused. Elsewhere a * b + c keeps its two roundings, so
+that a * a - b * b is 0 for equal numbers, as it is in NumPy and PyTorch.
+"""
+
+from __future__ import annotations
+
+from tg_codegen.target.caps import Capabilities
+from tg_uop import AddrSpace, Ops, PtrDType, UOp
+
+
+def fuse_reductions(root: UOp, caps: Capabilities) -> UOp:
+    """The graph with MULACC in the sums of reductions, if the target has it."""
+    if not caps.has_fma:
+        return root
+    sums = _reduction_sums(root)
+    if not sums:
+        return root
+    done: dict[UOp, UOp] = {}
+    for node in root.toposort():
+        src = tuple(done[s] for s in node.src)
+        done[node] = _fused(node, src) if node in sums else _rebuilt(node, src)
+    return done[root]
+
+
+def _reduction_sums(root: UOp) -> set[UOp]:
+    """The float ADDs between an accumulator's load and its store, and the sums they add."""
+    found: set[UOp] = set()
+    for node in root.toposort():
+        if node.op is not Ops.STORE or not node.stored_value.dtype.is_float:
+            continue
+        if not _is_accumulator(node.stored_target.dtype):
+            continue
+        stack = [node.stored_value]
+        while stack:
+            term = stack.pop()
+            if term.op is Ops.ADD and term not in found:
+                found.add(term)
+                stack.extend(term.src)
+    return found
+
+
+def _is_accumulator(dtype: object) -> bool:
+    return isinstance(dtype, PtrDType) and dtype.addrspace is AddrSpace.REG
+
+
+def _rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    return node if src == node.src else node.replace(src=src)
+
+
+def _fused(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    """a * b + c; of two products the second stays one, as the first to be summed."""
+    left, right = src
+    if right.op is Ops.MUL:
+        return right.src[0].alu(Ops.MULACC, right.src[1], left)
+    if left.op is Ops.MUL:
+        return left.src[0].alu(Ops.MULACC, left.src[1], right)
+    return _rebuilt(node, src)
