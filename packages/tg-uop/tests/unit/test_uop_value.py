@@ -30,10 +30,10 @@ def test_every_bit_pattern_survives(dtype: DType) -> None:
     for bits in range(1 << dtype.bitsize):
         value = from_bits(bits, dtype)
         assert isinstance(value, float)
-        if isnan(value):
-            assert isnan(from_bits(to_bits(value, dtype), dtype))
-            continue
         assert to_bits(value, dtype) == bits
+        if isnan(value):
+            assert isnan(round_float(value, dtype))
+            continue
         assert round_float(value, dtype) == value
 
 
@@ -144,6 +144,16 @@ def test_bitcast() -> None:
         round_float(1.0, dtypes.int)
     with pytest.raises(DTypeError, match="no values"):
         convert(1, dtypes.void)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float, dtypes.double], ids=repr)
+def test_payloads_of_nan_survive(dtype: DType) -> None:
+    exponent = {dtypes.float: 0xFF << 23, dtypes.double: 0x7FF << 52}[dtype]
+    sign = 1 << (dtype.bitsize - 1)
+    for payload in (1, 5, 1 << 20, 1 << dtypes.finfo(dtype).mantissa - 1):
+        for bits in (exponent | payload, sign | exponent | payload):
+            assert isnan(float(from_bits(bits, dtype)))
+            assert to_bits(from_bits(bits, dtype), dtype) == bits
 
 
 def test_bytes() -> None:

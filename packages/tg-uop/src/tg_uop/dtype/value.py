@@ -197,18 +197,20 @@ def to_bits(value: Value, dtype: DType) -> int:
     The value is converted first. Raises `DTypeError` for a dtype without bits.
     """
     scalar = dtype.scalar()
-    converted = convert(value, scalar)
-    if not scalar.is_float:
-        if scalar is dtypes.weakint:
-            raise DTypeError(what="bits", dtypes=[dtype], reason="an exact integer has no width")
-        return int(converted) & ((1 << scalar.itemsize * 8) - 1)
-    return float_to_bits(float(converted), FORMATS[scalar])
+    if scalar.is_float:
+        is_nan = isinstance(value, float) and isnan(value)
+        # rounding would make a signalling NaN a quiet one
+        rounded = value if is_nan else convert(value, scalar)
+        return float_to_bits(float(rounded), FORMATS[scalar])
+    if scalar is dtypes.weakint:
+        raise DTypeError(what="bits", dtypes=[dtype], reason="an exact integer has no width")
+    return int(convert(value, scalar)) & ((1 << scalar.itemsize * 8) - 1)
 
 
 def float_to_bits(value: float, layout: FloatFormat) -> int:
-    """The bits of a float that the format holds exactly."""
+    """The bits of a float that the format holds exactly; a NaN keeps what fits of its payload."""
     if isnan(value):
-        return layout.nan_bits
+        return _nan_to_bits(value, layout)
     sign = int(copysign(1.0, value) < 0.0) << (layout.width - 1)
     magnitude = abs(value)
     if magnitude == inf:
@@ -232,13 +234,32 @@ def float_from_bits(bits: int, layout: FloatFormat) -> float:
         return nan
     top = (1 << layout.exponent) - 1
     if exponent == top and layout.has_inf:
-        return nan if stored else copysign(inf, sign)
+        return _nan_from_bits(bits, layout) if stored else copysign(inf, sign)
     if exponent == top and layout.has_negative_zero and stored == (1 << layout.mantissa) - 1:
-        return nan
+        return copysign(nan, sign)
     if exponent == 0:
         return copysign(ldexp(float(stored), layout.lowest_exponent - layout.mantissa), sign)
     significand = stored + (1 << layout.mantissa)
     return copysign(ldexp(float(significand), exponent - layout.bias - layout.mantissa), sign)
+
+
+def _nan_from_bits(bits: int, layout: FloatFormat) -> float:
+    """A float64 NaN with the sign and, at its top, the payload of these bits."""
+    sign = bits >> (layout.width - 1) & 1
+    payload = (bits & ((1 << layout.mantissa) - 1)) << (52 - layout.mantissa)
+    value: float = _DOUBLE_BITS.unpack(_UINT64.pack(sign << 63 | 0x7FF << 52 | payload))[0]
+    return value
+
+
+def _nan_to_bits(value: float, layout: FloatFormat) -> int:
+    if not layout.has_negative_zero:
+        return layout.nan_bits
+    bits: int = _UINT64.unpack(_DOUBLE_BITS.pack(value))[0]
+    sign = bits >> 63 << (layout.width - 1)
+    payload = (bits & ((1 << 52) - 1)) >> (52 - layout.mantissa)
+    if not layout.has_inf or payload == 0:
+        return sign | layout.nan_bits
+    return sign | ((1 << layout.exponent) - 1) << layout.mantissa | payload
 
 
 def from_bits(bits: int, dtype: DType) -> Value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 from tg_uop.dtype.dtype import InvalidType
 from tg_uop.dtype.value import Value
 from tg_uop.errors import EvaluationError
@@ -19,7 +21,8 @@ FOLDED = GroupOp.ALU | {Ops.CAST, Ops.BITCAST}
 @rule(UPat(FOLDED, src=CONSTANTS, name="node"), law="op(constants) == constant")
 def fold_constants(node: UOp) -> UOp | None:
     """By the evaluator, which every device agrees with. Invalid is left to the gate rules, as is
-    what has no value (a negative power of an integer).
+    what has no value (a negative power of an integer), and a BITCAST to a NaN: constants know but
+    one NaN, and would lose the payload.
     """
     if any(_has_invalid(s.arg) for s in node.src):
         return None
@@ -27,7 +30,14 @@ def fold_constants(node: UOp) -> UOp | None:
         value = evaluate(node)
     except EvaluationError:
         return None
+    if node.op is Ops.BITCAST and _has_nan(value):
+        return None
     return _constant(node, value)
+
+
+def _has_nan(value: object) -> bool:
+    parts = value if isinstance(value, tuple) else (value,)
+    return any(isinstance(part, float) and isnan(part) for part in parts)
 
 
 def _has_invalid(value: object) -> bool:
