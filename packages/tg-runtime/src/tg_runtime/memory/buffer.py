@@ -159,27 +159,30 @@ class Buffer:
 
         Raises `BufferUseError` when views of it are in use.
         """
-        memory = self._memory
-        if memory is None:
-            return
-        if self._base is not None:
-            self._memory = None
-            self._base._views -= 1
-            return
-        if self._views:
+        if self._memory is not None and self._views:
             raise BufferUseError(
                 attempted="deallocate",
                 buffer=str(self),
                 reason=f"it has {self._views} views in use",
             )
+        self._release()
+
+    def _release(self) -> None:
+        memory = self._memory
+        if memory is None:
+            return
         self._memory = None
+        if self._base is not None:
+            self._base._views -= 1
+            return
         self._allocator_of(self.device).free(memory, self.options)
         if self.options.external_ptr is None:
             memory_counter.add(self.device, -self.nbytes)
 
     def __del__(self) -> None:
+        # views that are left are garbage too, of the same cycle
         if self._memory is not None and not Device.closed:
-            self.deallocate()
+            self._release()
 
     def view(self, size: int, dtype: DType, offset: int) -> Buffer:
         """`size` elements of `dtype`, starting `offset` bytes into this buffer.
