@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tg_uop.dtype.dtype import InvalidType
 from tg_uop.ir.args import ParamArg, SpecialArg
-from tg_uop.ir.ops import Ops
+from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.uop import SERVICES, UOp
 
 
@@ -115,7 +115,9 @@ def _infix(node: UOp, strength: int) -> list[Token]:
         if subtracted is not None:
             return _parenthesized([(left, own), "-", *subtracted], own, strength)
     regroups = associative and not node.dtype.is_float
-    tokens: list[Token] = [(left, own), sign, (right, own if regroups else own + 1)]
+    # `a<b==c` would read as two comparisons of b
+    left_strength = own + 1 if node.op in GroupOp.Comparison else own
+    tokens: list[Token] = [(left, left_strength), sign, (right, own if regroups else own + 1)]
     return _parenthesized(tokens, own, strength)
 
 
@@ -156,7 +158,8 @@ def _variable(node: UOp, strength: int) -> list[Token]:
 
 
 def _bind(node: UOp, strength: int) -> list[Token]:
-    return [f"{node.var_name}={node.bound_value}"]
+    text = f"{node.var_name}={node.bound_value}"
+    return [f"({text})" if strength else text]
 
 
 def _loop(node: UOp, strength: int) -> list[Token]:
