@@ -135,6 +135,12 @@ class UOp(Builders, ReduceMixin):
         return merge_symbolic(self.arg, self.src[1:]) if len(self.src) > 1 else self.arg
 
     @property
+    def permute_order(self) -> tuple[int, ...]:
+        """Of a PERMUTE: which axis of the operand each axis is."""
+        assert isinstance(self.arg, tuple), f"{self.op} is no PERMUTE"
+        return self.arg
+
+    @property
     def const_value(self) -> int:
         """Of an integer CONST: the number."""
         assert isinstance(self.arg, int), f"{self.arg!r} is no integer"

@@ -88,13 +88,13 @@ class ActivationMixin(MathMixin):
     def elu(self, alpha: float = 1.0) -> Self:
         """The value above 0, alpha * (exp(x) - 1) below."""
         x = self._as_float()
-        below = (x > 0).where(x.const_like(0), x)
+        below = (x > 0).where(0, x)
         return (x > 0).where(x, (below.exp() - 1) * alpha)
 
     def celu(self, alpha: float = 1.0) -> Self:
         """The value above 0, alpha * (exp(x / alpha) - 1) below."""
         x = self._as_float()
-        below = (x > 0).where(x.const_like(0), x)
+        below = (x > 0).where(0, x)
         return (x > 0).where(x, ((below * (1 / alpha)).exp() - 1) * alpha)
 
     def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:

@@ -114,8 +114,8 @@ class MathMixin(ArithmeticMixin):
         shifted = self + 1
         rounded = shifted.detach() - 1
         exact = rounded.eq(0) | shifted.eq(math.inf)
-        ratio = self.detach() / exact.where(self.const_like(1), rounded)
-        return rounded.eq(0).where(self, shifted.log() * exact.where(self.const_like(1), ratio))
+        ratio = self.detach() / exact.where(1, rounded)
+        return rounded.eq(0).where(self, shifted.log() * exact.where(1, ratio))
 
     def pow(self, x: Operand, reverse: bool = False) -> Self:
         """This value to the power `x`.
@@ -162,13 +162,13 @@ class MathMixin(ArithmeticMixin):
 
     def _integer_power(self, exponent: Self) -> Self:
         """Exponentiation by squaring over the low bits of the exponent, wrapping as products do."""
-        result = self.const_like(1)
+        result = self.ufix(1)
         square = self
         for bit in range(_EXPONENT_BITS):
             chosen = (exponent & (1 << bit)).ne(0)
             result = chosen.where(result * square, result)
             square = square * square
-        return (exponent < 0).where(self.const_like(0), result)
+        return (exponent < 0).where(0, result)
 
     def __pow__(self, x: Operand) -> Self:
         return self.pow(x)
@@ -209,10 +209,10 @@ class MathMixin(ArithmeticMixin):
         x = self._as_float()
         size = x.abs()
         steep, middle = size > math.tan(3 * math.pi / 8), size > math.tan(math.pi / 8)
-        turned = -1 / steep.where(size, size.const_like(1))
+        turned = -1 / steep.where(size, 1)
         shifted = (size - 1) / (size + 1)
         folded = steep.where(turned, middle.where(shifted, size))
-        offset = steep.where(x.const_like(math.pi / 2), middle.where(x.const_like(math.pi / 4), 0))
+        offset = steep.where(math.pi / 2, middle.where(x.ufix(math.pi / 4), 0))
         square = folded * folded
         value = offset + (_polynomial(square, _ATAN) * square * folded + folded)
         return (x < 0).where(-value, value)
@@ -296,9 +296,8 @@ class MathMixin(ArithmeticMixin):
         """1 above 0, -1 below, else 0."""
         if self._number_type().is_bool:
             return self
-        zero = self.const_like(0)
-        above = (self > 0).where(self.const_like(1), zero)
-        return above if self._never_negative() else (self < 0).where(self.const_like(-1), above)
+        above = (self > 0).where(self.ufix(1), 0)
+        return above if self._never_negative() else (self < 0).where(-1, above)
 
     def abs(self) -> Self:
         """The distance from 0; its gradient there is 0."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Self
 
-from tg_uop.dtype.dtype import DType, dtypes
+from tg_uop.dtype.dtype import DType
+from tg_uop.dtype.promote import sum_acc_dtype, sum_result_dtype
 from tg_uop.errors import ShapeError
 from tg_uop.ir.ops import Ops
 from tg_uop.methods.broadcast import BroadcastMixin
@@ -77,8 +78,8 @@ class ReduceMixin(BroadcastMixin):
 
     def _accumulate(self, op: Ops, axis: Axis, keepdim: bool, dtype: DType | None) -> Self:
         given = self._number_type()
-        result_type = sum_dtype(given) if dtype is None else dtype
-        inner_type = accumulator_dtype(result_type)
+        result_type = sum_result_dtype(given) if dtype is None else dtype
+        inner_type = sum_acc_dtype(result_type)
         return self.cast(inner_type)._combine(op, axis, keepdim).cast(result_type)
 
     # *** order ***
@@ -127,7 +128,7 @@ class ReduceMixin(BroadcastMixin):
     def mean(self, axis: Axis = None, keepdim: bool = False) -> Self:
         """The mean; of nothing NaN. The sum is taken in float32 or wider: it does not overflow."""
         given = self._as_float()
-        wide = given.cast(accumulator_dtype(given._number_type()))
+        wide = given.cast(sum_acc_dtype(given._number_type()))
         total = wide._combine(Ops.ADD, axis, keepdim)
         return total._over_count(self._count(axis)).cast(given._number_type())
 
@@ -144,7 +145,7 @@ class ReduceMixin(BroadcastMixin):
     def var(self, axis: Axis = None, keepdim: bool = False, correction: float = 1) -> Self:
         """The variance with `correction` taken from the count, in two passes: no cancellation."""
         given = self._as_float()
-        wide = given.cast(accumulator_dtype(given._number_type()))
+        wide = given.cast(sum_acc_dtype(given._number_type()))
         centered = wide - wide.mean(axis, keepdim=True)
         total = (centered * centered)._combine(Ops.ADD, axis, keepdim)
         return total._over_count(self._count(axis), correction).cast(given._number_type())
@@ -170,7 +171,7 @@ class ReduceMixin(BroadcastMixin):
     def _without_largest(self, axis: Axis) -> tuple[Self, Self]:
         """The values minus their largest, and that: 0 where it is infinite, to avoid inf - inf."""
         largest = self.max(axis, keepdim=True).detach()
-        finite = largest.isfinite().where(largest, largest.const_like(0))
+        finite = largest.isfinite().where(largest, 0)
         return self - finite, finite
 
     def softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
@@ -195,17 +196,3 @@ class ReduceMixin(BroadcastMixin):
             return total
         axes = self._axes(axis)
         return total.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
-
-
-def sum_dtype(dtype: DType) -> DType:
-    """The number type of a sum: integers and bool have at least 32 bits."""
-    if dtype.is_bool:
-        return dtypes.int32
-    if dtype.is_int and dtype.itemsize < 4:
-        return dtypes.uint32 if dtype.is_unsigned else dtypes.int32
-    return dtype
-
-
-def accumulator_dtype(dtype: DType) -> DType:
-    """The number type in which values are added up: floats have at least 32 bits."""
-    return dtypes.float32 if dtype.is_float and dtype.itemsize < 4 else dtype

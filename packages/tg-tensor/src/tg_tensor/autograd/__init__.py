@@ -1,0 +1,1 @@
+"""Gradients of tensor-form graphs."""

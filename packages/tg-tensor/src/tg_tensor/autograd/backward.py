@@ -1,0 +1,103 @@
+"""Walk a graph from a value to the targets and let the gradient flow, without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tg_uop import Ops, UOp
+
+from tg_tensor.autograd.composites import slid_gradient, slid_source
+from tg_tensor.autograd.effects import written_gradients, written_values
+from tg_tensor.autograd.rules import RULES, Gradients, is_differentiable
+from tg_tensor.errors import GradientError
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How the gradient passes one node: to which values, and by which rule."""
+
+    inputs: tuple[UOp, ...]
+    rule: Callable[[UOp, UOp], Gradients]
+
+
+def gradients(root: UOp, seed: UOp, targets: Sequence[UOp]) -> dict[UOp, UOp]:
+    """The gradient of `root` for each target that it depends on, when `seed` flows in.
+
+    Raises `GradientError` for an op on the way that has no gradient.
+    """
+    wanted = set(targets)
+    steps = _steps_to(root, wanted)
+    flowing: dict[UOp, UOp] = {root: seed} if root in steps or root in wanted else {}
+    for node in reversed(steps):
+        grad = flowing.get(node)
+        if grad is None:
+            continue
+        if node not in wanted:
+            # nothing asks for it again: let go of it
+            del flowing[node]
+        step = steps[node]
+        for operand, part in zip(step.inputs, step.rule(node, grad), strict=True):
+            if part is None or not (operand in steps or operand in wanted):
+                continue
+            fitted = _fit(part, operand)
+            known = flowing.get(operand)
+            flowing[operand] = fitted if known is None else known + fitted
+    return {node: grad for node, grad in flowing.items() if node in wanted}
+
+
+def _steps_to(root: UOp, wanted: set[UOp]) -> dict[UOp, Step]:
+    """How the gradient passes each node between `root` and the targets, operands first."""
+    order: dict[UOp, Step | None] = {}
+    stack: list[tuple[UOp, Step | None]] = [(root, None)]
+    while stack:
+        node, step = stack.pop()
+        if node in order:
+            continue
+        if step is None:
+            step = _step_of(node)
+            stack.append((node, step))
+            stack.extend((operand, None) for operand in step.inputs if operand not in order)
+            continue
+        order[node] = step
+    useful: dict[UOp, Step] = {}
+    for node, step in order.items():
+        assert step is not None, "every visited node has its step"
+        if any(operand in wanted or operand in useful for operand in step.inputs):
+            useful[node] = step
+    return useful
+
+
+def _step_of(node: UOp) -> Step:
+    """The values below through which a gradient flows, and the rule."""
+    slid = slid_source(node)
+    if slid is not None:
+        return Step((slid.source,), lambda _, grad: (slid_gradient(slid, grad),))
+    if node.op is Ops.AFTER:
+        return Step((node.src[0], *written_values(node)), written_gradients)
+    if node.op is Ops.DETACH or not is_differentiable(node.dtype):
+        return _END
+    rule = RULES.get(node.op)
+    if rule is None:
+        return Step(tuple(s for s in node.src if is_differentiable(s.dtype)), _no_rule)
+    return Step(node.src, rule)
+
+
+def _no_rule(node: UOp, grad: UOp) -> Gradients:
+    raise GradientError(
+        op=node.op.name,
+        reason="this operation has no gradient rule",
+        hint="detach its operands, or give the function a gradient of its own",
+    )
+
+
+_END = Step((), lambda node, grad: ())
+
+
+def _fit(grad: UOp, operand: UOp) -> UOp:
+    """The gradient in the shape of the operand: a number stands next to any shape."""
+    if grad.shape == operand.shape:
+        return grad
+    if operand.shape == ():
+        return grad.sum()
+    return grad._expand_to(operand.shape)

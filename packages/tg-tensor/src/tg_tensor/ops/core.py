@@ -1,0 +1,326 @@
+"""The core of Tensor: a node, its gradient, and the hooks that the shared methods stand on.
+
+Building is the hot path of eager-looking code, so `_binop` and `_of` avoid work: operands that
+already agree in dtype and shape get no node, and scalars stay constants without a shape.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import weakref
+from collections.abc import Callable
+from types import FrameType
+from typing import Self
+
+import numpy as np
+from tg_uop import DType, Ops, UOp, dtypes
+from tg_uop.dtype.promote import least_upper_dtype, promote_with_scalar, scalar_dtype
+from tg_uop.dtype.value import const_value
+from tg_uop.errors import DTypeError
+from tg_uop.ir.ops import GroupOp
+from tg_uop.methods.reduce import ReduceMixin
+
+from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
+
+Scalar = int | float
+"""A Python number (bool included): it takes its dtype from what stands beside it."""
+
+_COMPARISONS = GroupOp.Comparison
+_BOOL = dtypes.bool
+
+_identities = itertools.count()
+
+
+def fresh_identity() -> int:
+    """A tag that no other constant has.
+
+    Constants that a user makes carry one: two Tensors of ones are different values to a gradient.
+    """
+    return next(_identities)
+
+
+# every Tensor that is alive; a weak reference hashes like its Tensor, by identity
+_LIVE: dict[weakref.ref[TensorCore], None] = {}
+
+
+def _forget(reference: weakref.ref[TensorCore]) -> None:
+    _LIVE.pop(reference, None)
+
+
+def live_tensors() -> list[TensorCore]:
+    """Every Tensor that is alive, in order of creation."""
+    while True:
+        try:
+            references = list(_LIVE)
+        except RuntimeError:
+            # a Tensor died while the table was read
+            continue
+        return [found for r in references if (found := r()) is not None]
+
+
+class TensorCore(ReduceMixin):
+    """A lazy value: `uop` says how it comes about, `grad` is what `backward` has left."""
+
+    __slots__ = ("__weakref__", "grad", "requires_grad", "uop")
+
+    uop: UOp
+    grad: Self | None
+    requires_grad: bool | None
+
+    # an array on the left of an operator leaves it to this class
+    __array_ufunc__ = None
+
+    # *** construction ***
+
+    @classmethod
+    def _of(cls, uop: UOp) -> Self:
+        """The Tensor of a node."""
+        tensor = object.__new__(cls)
+        tensor._adopt(uop, None)
+        return tensor
+
+    def _adopt(self, uop: UOp, requires_grad: bool | None) -> None:
+        self.uop = uop
+        self.grad = None
+        self.requires_grad = requires_grad
+        _LIVE[weakref.ref(self, _forget)] = None
+        if uop.source_line is None:
+            uop.source_line = _user_line()
+
+    @classmethod
+    def _lift(cls, value: object, device: DeviceName | None = None) -> Self:
+        """A Tensor of data; see `Tensor`."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_uop(cls, y: UOp, **kwargs: object) -> Self:
+        """The Tensor of a node in tensor form (a bound Variable too)."""
+        device = kwargs.pop("device", None)
+        if kwargs:
+            raise TypeError(f"from_uop takes a device, not {sorted(kwargs)}")
+        tensor = cls._of(y)
+        if device is None:
+            return tensor
+        assert isinstance(device, str | tuple), f"{device!r} is no device name"
+        return tensor._of(y.copy_to_device(device_or_default(device)))
+
+    def _take(self, other: Self) -> Self:
+        """Become what `other` is."""
+        self.uop = other.uop
+        return self
+
+    # *** values on the host ***
+
+    def numpy(self) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+        """The values as an array."""
+        raise NotImplementedError
+
+    # *** facts ***
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions; one that depends on a Variable is a node."""
+        return self.uop.shape  # type: ignore[return-value]
+
+    @property
+    def _shape(self) -> tuple[object, ...] | None:  # type: ignore[override]
+        return self.uop.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The number type."""
+        return self.uop.dtype
+
+    @property
+    def device(self) -> DeviceName:
+        """Where the value lives: one name, or one for each shard."""
+        found = self.uop._device
+        return device_or_default(None) if found is None else found
+
+    @property
+    def _fits_any_shape(self) -> bool:
+        return self.uop._fits_any_shape
+
+    # *** hooks of the shared methods ***
+
+    def alu(self, op: Ops, *src: Self) -> Self:
+        """`op` on this Tensor and others, which agree in shape and dtype."""
+        operands = (self.uop, *(s.uop for s in src))
+        dtype = _BOOL if op in _COMPARISONS else operands[-1].dtype
+        return self._of(UOp(op, dtype, operands))
+
+    def _movement(self, op: Ops, arg: tuple[object, ...]) -> Self:
+        return self._of(self.uop._movement(op, arg))
+
+    def _reduce(self, op: Ops, axes: tuple[int, ...]) -> Self:
+        return self._of(self.uop._reduce(op, axes))
+
+    def cast(self, dtype: DTypeLike) -> Self:
+        """The values converted to `dtype`."""
+        wanted = to_dtype(dtype)
+        return self if self.uop.dtype is wanted else self._of(self.uop.cast(wanted))
+
+    def const_like(self, b: object) -> Self:
+        """The number `b` in this Tensor's dtype, shape and device."""
+        if not isinstance(b, int | float):
+            raise DTypeError(what="const_like", dtypes=[self.dtype], reason=f"{b!r} is no number")
+        constant = UOp.const(self.dtype, const_value(b, self.dtype), self.uop._device)
+        return self._of(constant)._expand_to(self.shape)
+
+    def detach(self) -> Self:
+        """The same values, through which no gradient flows."""
+        return self._of(self.uop.detach())
+
+    def contiguous(self, *args: object, **kwargs: object) -> Self:
+        """The same values in memory of their own, in order of the shape."""
+        return self._of(self.uop.contiguous())
+
+    def contiguous_backward(self) -> Self:
+        """The same values; their gradient is made contiguous."""
+        return self._of(self.uop.contiguous_backward())
+
+    def ufix(self, x: object) -> Self:
+        """`x` as a Tensor that can stand beside this one; a number takes its dtype from here."""
+        if isinstance(x, type(self)):
+            return x
+        if isinstance(x, int | float):
+            return self._of(number(x, scalar_dtype(x, self.uop.dtype)))
+        if isinstance(x, UOp):
+            return self._of(x)
+        return self._lift(x, self.uop._device)
+
+    # *** operands of one dtype and shape ***
+
+    def _binop(self, op: Ops, other: object, reverse: bool) -> Self:
+        left, right = self._operands(other)
+        if reverse:
+            left, right = right, left
+        return self._of(UOp(op, _BOOL if op in _COMPARISONS else left.dtype, (left, right)))
+
+    def _in_order(self, x: object, reverse: bool) -> tuple[Self, Self]:
+        mine, theirs = self._operands(x)
+        left = self if mine is self.uop else self._of(mine)
+        right = x if isinstance(x, type(self)) and theirs is x.uop else self._of(theirs)
+        return (right, left) if reverse else (left, right)
+
+    def _operands(self, other: object) -> tuple[UOp, UOp]:
+        """The nodes of this Tensor and `other`, brought to one dtype and shape."""
+        mine = self.uop
+        if not isinstance(other, TensorCore):
+            if isinstance(other, int | float):
+                return _beside_number(mine, other)
+            other = self.ufix(other)
+        theirs = other.uop
+        if mine.dtype is not theirs.dtype:
+            mine, theirs = promoted(mine, theirs)
+        if mine.shape != theirs.shape:
+            mine, theirs = mine._spread(theirs)
+        return mine, theirs
+
+    def _pick(self, x: object, y: object) -> Self:
+        condition = self if self.dtype.is_bool else self.ne(0)
+        left, right = self._branches(x, y)
+        return self._of(condition.uop._pick(left, right))
+
+    def _branches(self, x: object, y: object) -> tuple[UOp, UOp]:
+        if isinstance(x, int | float) and isinstance(y, int | float):
+            dtype = least_upper_dtype(dtypes.from_py(x), dtypes.from_py(y))
+            return number(x, dtype), number(y, dtype)
+        if isinstance(x, int | float):
+            right, left = _beside_number(self.ufix(y).uop, x)
+            return left, right
+        left = self.ufix(x).uop
+        if isinstance(y, int | float):
+            return _beside_number(left, y)
+        return promoted(left, self.ufix(y).uop)
+
+    def _common_dtype(self, *others: Self) -> DType:
+        return least_upper_dtype(self.dtype, *(o.dtype for o in others))
+
+    # *** arithmetic that depends on dtypes ***
+
+    def sub(self, x: object, reverse: bool = False) -> Self:
+        """The difference. Raises `DTypeError` between two bools."""
+        left, right = self._operands(x)
+        if left.dtype is _BOOL:
+            raise DTypeError(
+                what="SUB",
+                dtypes=[left.dtype, right.dtype],
+                reason="the difference of bools is not defined",
+                hint="use ^ or logical_not, or cast to an integer first",
+            )
+        if reverse:
+            left, right = right, left
+        return self._of(UOp(Ops.SUB, left.dtype, (left, right)))
+
+    def fdiv(self, x: object, reverse: bool = False) -> Self:
+        """The quotient as a float."""
+        left, right = self._operands(x)
+        if not left.dtype.is_float:
+            left, right = left.cast(dtypes.default_float), right.cast(dtypes.default_float)
+        if reverse:
+            left, right = right, left
+        return self._of(UOp(Ops.FDIV, left.dtype, (left, right)))
+
+    def div(self, x: object, reverse: bool = False, rounding_mode: str | None = None) -> Self:
+        """The quotient: a float, or rounded as "trunc" or "floor" in the dtype of the operands."""
+        if rounding_mode is None:
+            return self.fdiv(x, reverse)
+        if rounding_mode == "floor":
+            return self.floordiv(x, reverse)
+        if rounding_mode == "trunc":
+            return self.idiv(x, reverse)
+        raise ValueError(f"rounding_mode is None, 'trunc' or 'floor', not {rounding_mode!r}")
+
+    def idiv(self, x: object, reverse: bool = False) -> Self:
+        """The quotient rounded toward zero; of integers by zero 0."""
+        left, right = self._in_order(x, reverse)
+        if left.dtype.is_float:
+            return left.fdiv(right).trunc()
+        return left.alu(Ops.IDIV, right)
+
+    # *** identity ***
+
+    def __eq__(self, x: object) -> Self:  # type: ignore[override]
+        return self.eq(x)
+
+    def __ne__(self, x: object) -> Self:  # type: ignore[override]
+        return self.ne(x)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def number(value: Scalar, dtype: DType) -> UOp:
+    """A constant without shape or device."""
+    return UOp(Ops.CONST, dtype, (), const_value(value, dtype))
+
+
+def _beside_number(node: UOp, value: Scalar) -> tuple[UOp, UOp]:
+    """A node and a Python number in their common dtype."""
+    dtype = promote_with_scalar(node.dtype, value)
+    return node.cast(dtype), number(value, dtype)
+
+
+def promoted(left: UOp, right: UOp) -> tuple[UOp, UOp]:
+    """Two nodes in their common dtype.
+
+    Raises `DTypeError` when there is none.
+    """
+    dtype = least_upper_dtype(left.dtype, right.dtype)
+    return left.cast(dtype), right.cast(dtype)
+
+
+_OWN_PACKAGES = ("tg_tensor", "tg_uop", "tg_nn", "tg_onnx")
+_get_frame: Callable[[int], FrameType] = sys._getframe
+
+
+def _user_line() -> tuple[str, int] | None:
+    """File and line of the caller outside of tg."""
+    frame: FrameType | None = _get_frame(2)
+    while frame is not None:
+        if not frame.f_globals.get("__name__", "").startswith(_OWN_PACKAGES):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None

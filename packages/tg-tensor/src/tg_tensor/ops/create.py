@@ -1,0 +1,314 @@
+"""Tensors out of nothing: constants, counters, masks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Self
+
+from tg_uop import DType, Invalid, Ops, UOp, dtypes
+from tg_uop.dtype.promote import least_upper_dtype
+from tg_uop.dtype.value import const_value
+from tg_uop.methods.windows import Window, slide
+
+from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
+from tg_tensor.errors import ArgumentError
+from tg_tensor.ops.core import TensorCore, fresh_identity
+
+Shape = tuple[int, ...]
+ShapeArgs = int | Sequence[int]
+
+
+class CreateOps(TensorCore):
+    """Creation. Constants that a user makes have an identity, so that gradients keep them apart."""
+
+    __slots__ = ()
+
+    # *** one value everywhere ***
+
+    @classmethod
+    def full(
+        cls,
+        shape: ShapeArgs,
+        fill_value: int | float,
+        *,
+        dtype: DTypeLike | None = None,
+        device: DeviceName | None = None,
+        requires_grad: bool | None = None,
+        **kwargs: object,
+    ) -> Self:
+        """`fill_value` in every element; its kind gives the dtype where none is given."""
+        _refuse_unknown("full", kwargs)
+        wanted = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
+        node = UOp(
+            Ops.CONST,
+            wanted,
+            (UOp(Ops.DEVICE, arg=device_or_default(device)),),
+            const_value(fill_value, wanted),
+            fresh_identity(),
+        )
+        tensor = cls._of(node)._expand_to(_checked_shape("full", shape))
+        tensor.requires_grad = requires_grad
+        return tensor
+
+    @classmethod
+    def zeros(cls, *shape: ShapeArgs, **kwargs: object) -> Self:
+        """Zeros of the default float, or of `dtype`."""
+        kwargs.setdefault("dtype", dtypes.default_float)
+        return cls.full(shape_of(shape), 0, **kwargs)  # type: ignore[arg-type]
+
+    @classmethod
+    def ones(cls, *shape: ShapeArgs, **kwargs: object) -> Self:
+        """Ones of the default float, or of `dtype`."""
+        kwargs.setdefault("dtype", dtypes.default_float)
+        return cls.full(shape_of(shape), 1, **kwargs)  # type: ignore[arg-type]
+
+    @classmethod
+    def invalids(cls, *shape: ShapeArgs, **kwargs: object) -> Self:
+        """Elements that no one may read: reading gives 0, they take part in no store."""
+        dtype = to_dtype(kwargs.get("dtype", dtypes.default_float))  # type: ignore[arg-type]
+        device = device_or_default(kwargs.get("device"))  # type: ignore[arg-type]
+        node = UOp(Ops.CONST, dtype, (UOp(Ops.DEVICE, arg=device),), Invalid, fresh_identity())
+        return cls._of(node)._expand_to(shape_of(shape))
+
+    @classmethod
+    def empty(
+        cls,
+        *shape: ShapeArgs,
+        device: DeviceName | None = None,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool | None = None,
+        **kwargs: object,
+    ) -> Self:
+        """Memory of its own with whatever is in it."""
+        _refuse_unknown("empty", kwargs)
+        sizes = _checked_shape("empty", shape_of(shape))
+        wanted = dtypes.default_float if dtype is None else to_dtype(dtype)
+        place = device_or_default(device)
+        if isinstance(place, tuple):
+            shards = [UOp.new_buffer(name, math.prod(sizes), wanted) for name in place]
+            node = shards[0].multi(*shards[1:])
+        else:
+            node = UOp.new_buffer(place, math.prod(sizes), wanted)
+        tensor = cls._of(node).reshape(sizes)
+        tensor.requires_grad = requires_grad
+        return tensor
+
+    # *** as another Tensor ***
+
+    def full_like(
+        self,
+        fill_value: int | float,
+        dtype: DTypeLike | None = None,
+        device: DeviceName | None = None,
+        requires_grad: bool | None = None,
+        **kwargs: object,
+    ) -> Self:
+        """`fill_value` in this shape, dtype and device, where nothing else is asked for."""
+        _refuse_unknown("full_like", kwargs)
+        return self.full(
+            self.shape,
+            fill_value,
+            dtype=self.dtype if dtype is None else dtype,
+            device=self.device if device is None else device,
+            requires_grad=requires_grad,
+        )
+
+    def zeros_like(self, **kwargs: object) -> Self:
+        """Zeros in this shape, dtype and device."""
+        return self.full_like(0, **kwargs)  # type: ignore[arg-type]
+
+    def ones_like(self, **kwargs: object) -> Self:
+        """Ones in this shape, dtype and device."""
+        return self.full_like(1, **kwargs)  # type: ignore[arg-type]
+
+    def empty_like(
+        self, dtype: DTypeLike | None = None, device: DeviceName | None = None, **kwargs: object
+    ) -> Self:
+        """Memory of this shape with whatever is in it."""
+        return self.empty(
+            self.shape,
+            dtype=self.dtype if dtype is None else dtype,
+            device=self.device if device is None else device,
+            **kwargs,  # type: ignore[arg-type]
+        )
+
+    # *** counters ***
+
+    @classmethod
+    def _iota(cls, count: int, device: DeviceName | None, dtype: DType, tag: object = None) -> Self:
+        """0, 1, ... count - 1 as one sum that collapses to the index.
+
+        Window i over `count` zeros and `count - 1` ones holds i ones.
+        """
+        place = (UOp(Ops.DEVICE, arg=device_or_default(device)),)
+        if count <= 1:
+            return cls._of(UOp(Ops.CONST, dtype, place, 0, tag))._expand_to((count,))
+        one = cls._of(UOp(Ops.CONST, dtype, place, 1, tag))
+        line = one._expand_to((count - 1,))._pad_zeros([(count, 0)])
+        return slide(line, [Window(count)])._reduce(Ops.ADD, (1,)).reshape((count,))
+
+    @classmethod
+    def arange(
+        cls,
+        start: int | float,
+        stop: int | float | None = None,
+        step: int | float = 1,
+        *,
+        dtype: DTypeLike | None = None,
+        device: DeviceName | None = None,
+        requires_grad: bool | None = None,
+        **kwargs: object,
+    ) -> Self:
+        """start, start + step, ... before stop; with one number, from 0 to it.
+
+        Whole numbers give the default integer, others the default float. Raises `ArgumentError`
+        for a step of 0.
+        """
+        _refuse_unknown("arange", kwargs)
+        if stop is None:
+            start, stop = 0, start
+        if step == 0:
+            raise ArgumentError(op="arange", argument="step", given=step, expected="other than 0")
+        numbers = (start, stop, step)
+        wanted = dtypes.from_py(list(numbers)) if dtype is None else to_dtype(dtype)
+        count = max(math.ceil((stop - start) / step), 0)
+        counting = dtypes.int64 if count > dtypes.int32.max else dtypes.int32
+        whole = all(isinstance(n, int) for n in numbers)
+        if whole and not wanted.is_float:
+            counting = least_upper_dtype(counting, wanted)
+        indices = cls._iota(count, device, counting, fresh_identity())
+        if not whole or wanted.is_float:
+            wide = least_upper_dtype(dtypes.float32, wanted) if wanted.is_float else dtypes.float64
+            indices = indices.cast(wide)
+        if step != 1:
+            indices = indices * step
+        if start != 0:
+            indices = indices + start
+        tensor = indices.cast(wanted)
+        tensor.requires_grad = requires_grad
+        return tensor
+
+    @classmethod
+    def linspace(
+        cls,
+        start: int | float,
+        stop: int | float,
+        steps: int,
+        *,
+        dtype: DTypeLike | None = None,
+        device: DeviceName | None = None,
+        **kwargs: object,
+    ) -> Self:
+        """`steps` numbers from start to stop, both included, at equal distances."""
+        _refuse_unknown("linspace", kwargs)
+        if steps < 0:
+            raise ArgumentError(op="linspace", argument="steps", given=steps, expected="0 or more")
+        wanted = dtypes.default_float if dtype is None else to_dtype(dtype)
+        wide = wanted if wanted.is_float and wanted.itemsize >= 4 else dtypes.float32
+        if steps == 1:
+            return cls.full((1,), start, dtype=wanted, device=device)
+        index = cls._iota(steps, device, dtypes.int32, fresh_identity()).cast(wide)
+        step = (stop - start) / max(steps - 1, 1)
+        # from both ends, so that the last number is `stop` itself
+        rising = index * step + start
+        falling = (index - (steps - 1)) * step + stop
+        return (index < steps / 2).where(rising, falling).cast(wanted)
+
+    @classmethod
+    def eye(
+        cls,
+        n: int,
+        m: int | None = None,
+        dtype: DTypeLike | None = None,
+        device: DeviceName | None = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """Ones on the diagonal of an n by m matrix, else zeros."""
+        columns = n if m is None else m
+        if n < 0 or columns < 0:
+            raise ArgumentError(op="eye", argument="size", given=(n, m), expected="0 or more")
+        rows = cls._iota(n, device, dtypes.int32, fresh_identity()).reshape((n, 1))
+        diagonal = rows.eq(cls._iota(columns, device, dtypes.int32).reshape((1, columns)))
+        tensor = diagonal.cast(dtypes.default_float if dtype is None else dtype)
+        tensor.requires_grad = requires_grad
+        return tensor
+
+    # *** masks ***
+
+    def _below_diagonal(self, diagonal: int) -> Self:
+        """A mask of the last two axes: True on the diagonal and below."""
+        rows, columns = self.shape[-2:]
+        row = self._iota(rows, self.device, dtypes.int32).reshape((rows, 1))
+        column = self._iota(columns, self.device, dtypes.int32).reshape((1, columns))
+        return column <= row + diagonal
+
+    def tril(self, diagonal: int = 0) -> Self:
+        """Zeros above a diagonal of the last two axes."""
+        return self._below_diagonal(diagonal).where(self, 0)
+
+    def triu(self, diagonal: int = 0) -> Self:
+        """Zeros below a diagonal of the last two axes."""
+        return self._below_diagonal(diagonal - 1).where(0, self)
+
+    def diag(self) -> Self:
+        """The square matrix with this vector on its diagonal.
+
+        Raises `ArgumentError` for a Tensor that is no vector.
+        """
+        if self.ndim != 1:
+            raise ArgumentError(
+                op="diag", argument="self", given=self.shape, expected="a vector (see diagonal)"
+            )
+        count = self.shape[0]
+        row = self._iota(count, self.device, dtypes.int32)
+        return row.reshape((count, 1)).eq(row.reshape((1, count))).where(self, 0)
+
+    def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
+        """Vectors as coordinates of a grid: as many Tensors, each of the shape of the grid.
+
+        Raises `ArgumentError` unless `indexing` is "ij" or "xy".
+        """
+        if indexing not in ("ij", "xy"):
+            raise ArgumentError(
+                op="meshgrid", argument="indexing", given=indexing, expected="'ij' or 'xy'"
+            )
+        vectors = (self, *args)
+        if len(vectors) == 1:
+            return vectors
+        count = len(vectors)
+        places = list(range(count))
+        if indexing == "xy":
+            places[0], places[1] = 1, 0
+        sizes = [1] * count
+        for vector, place in zip(vectors, places, strict=True):
+            sizes[place] = vector.numel()
+        shaped = []
+        for vector, place in zip(vectors, places, strict=True):
+            line = [vector.numel() if i == place else 1 for i in range(count)]
+            shaped.append(vector.reshape(line).expand(sizes))
+        return tuple(shaped)
+
+
+def shape_of(shape: tuple[ShapeArgs, ...]) -> Shape:
+    """`f(2, 3)` and `f((2, 3))` mean the same."""
+    if len(shape) == 1 and not isinstance(shape[0], int | UOp):
+        return tuple(shape[0])
+    return tuple(shape)  # type: ignore[arg-type]
+
+
+def _checked_shape(op: str, shape: ShapeArgs) -> Shape:
+    sizes = (shape,) if isinstance(shape, int | UOp) else tuple(shape)
+    for size in sizes:
+        if isinstance(size, UOp):
+            continue
+        if not hasattr(size, "__index__") or size < 0:
+            raise ArgumentError(
+                op=op, argument="shape", given=sizes, expected="whole numbers of 0 or more"
+            )
+    return tuple(size if isinstance(size, UOp) else int(size) for size in sizes)
+
+
+def _refuse_unknown(op: str, kwargs: dict[str, object]) -> None:
+    if kwargs:
+        raise TypeError(f"{op} takes no argument {sorted(kwargs)}")

@@ -1,0 +1,104 @@
+"""Elementwise methods that only Tensors have: conversions, comparisons with tolerance, mixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from tg_uop import Ops
+from tg_uop.errors import DTypeError
+
+from tg_tensor.ops.convert import ConvertOps
+
+
+class TensorElementwiseOps(ConvertOps):
+    """Conversions and elementwise functions of several Tensors."""
+
+    __slots__ = ()
+
+    # *** comparison with tolerance ***
+
+    def isclose(
+        self,
+        other: Self,
+        rtol: float = 1e-05,
+        atol: float = 1e-08,
+        equal_nan: bool = False,
+    ) -> Self:
+        """Where |self - other| <= atol + rtol * |other|; equal infinities are close."""
+        near = (self - other).abs() <= other.abs() * rtol + atol
+        close = self.eq(other) | (self.isfinite() & other.isfinite() & near)
+        return close | (self.isnan() & other.isnan()) if equal_nan else close
+
+    def allclose(
+        self,
+        other: Self,
+        rtol: float = 1e-05,
+        atol: float = 1e-08,
+        equal_nan: bool = False,
+    ) -> Self:
+        """Whether all elements are close, as a Tensor with one bool."""
+        return self.isclose(other, rtol, atol, equal_nan).all()
+
+    # *** mixes ***
+
+    def lerp(self, end: Self, weight: Self | float) -> Self:
+        """self + weight * (end - self)."""
+        return self + (end - self) * weight
+
+    def logaddexp(self, other: Self) -> Self:
+        """log(exp(self) + exp(other)), without overflow."""
+        left, right = self._as_float()._in_order(other, False)
+        largest = left.maximum(right)
+        # inf - inf and -inf - -inf are NaN: equal infinities are their own result
+        equal = left.eq(right) & left.isinf()
+        distance = equal.where(0, left - right).abs()
+        return largest + (-distance).exp()._log1p()
+
+    def bitwise_not(self) -> Self:
+        """All bits flipped; of a bool its opposite. Raises `DTypeError` for floats."""
+        self._refuse_float("bitwise_not")
+        return super().bitwise_not()
+
+    def bitwise_and(self, x: object, reverse: bool = False) -> Self:
+        """The bits set in both; of bools the logical and. Raises `DTypeError` for floats."""
+        return self._integer_op(Ops.AND, x, reverse)
+
+    def bitwise_or(self, x: object, reverse: bool = False) -> Self:
+        """The bits set in either; of bools the logical or. Raises `DTypeError` for floats."""
+        return self._integer_op(Ops.OR, x, reverse)
+
+    def bitwise_xor(self, x: object, reverse: bool = False) -> Self:
+        """The bits set in just one; of bools exclusive or. Raises `DTypeError` for floats."""
+        return self._integer_op(Ops.XOR, x, reverse)
+
+    def lshift(self, x: object, reverse: bool = False) -> Self:
+        """The bits moved up by `x` places. Raises `DTypeError` for floats."""
+        return self._integer_op(Ops.SHL, x, reverse)
+
+    def rshift(self, x: object, reverse: bool = False) -> Self:
+        """The bits moved down by `x` places, the sign kept. Raises `DTypeError` for floats."""
+        return self._integer_op(Ops.SHR, x, reverse)
+
+    def _integer_op(self, op: Ops, x: object, reverse: bool) -> Self:
+        result = self._binop(op, x, reverse)
+        result._refuse_float(op.name)
+        return result
+
+    def _refuse_float(self, what: str) -> None:
+        if self.dtype.is_float:
+            raise DTypeError(
+                what=what,
+                dtypes=[self.dtype],
+                reason="floats have no bits to work on",
+                hint="cast to an integer, or bitcast to see the bits",
+            )
+
+    # *** layers ***
+
+    def sequential(self, ll: Sequence[Callable[[Self], Self]]) -> Self:
+        """This value through a list of functions or layers, one after the other."""
+        value = self
+        for layer in ll:
+            value = layer(value)
+        return value

@@ -1,0 +1,158 @@
+"""Values on the host: what of a Tensor is computed when Python asks for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from tg_runtime import Buffer
+from tg_uop import GroupOp, Ops, UOp
+
+from tg_tensor.engine.buffers import memory_of_value
+from tg_tensor.errors import ElementCountError, ExportError
+from tg_tensor.interop.numpy import array_of_bytes, numpy_dtype
+from tg_tensor.ops.image import ImageOps
+
+Nested = int | float | bool | list["Nested"]
+
+
+class HostOps(ImageOps):
+    """Reading values; everything here runs what is pending."""
+
+    __slots__ = ()
+
+    def realize(self, *lst: Self, do_update_stats: bool = True) -> Self:
+        """Compute this Tensor and others now."""
+        raise NotImplementedError
+
+    def to(self, device: str | tuple[str, ...] | list[str] | None) -> Self:
+        """This value on another device."""
+        raise NotImplementedError
+
+    # *** memory ***
+
+    def _memory(self) -> Buffer:
+        """The memory of the values, in order of the shape, on one device."""
+        tensor = self if isinstance(self.device, str) else self.to(self.device[0])
+        tensor = tensor.realize()
+        if _constant_of(tensor.uop) is not None or not _in_one_piece(tensor.uop):
+            tensor = self._of(
+                UOp(Ops.CONTIGUOUS, self.dtype, (tensor.uop,), "own memory")
+            ).realize()
+        found = memory_of_value(tensor.uop)
+        assert isinstance(found, Buffer), "a value on one device has one buffer"
+        return found
+
+    def _raw_bytes(self, *, share: bool) -> memoryview:
+        """The bytes of the values; the memory itself if asked for and within reach of the host."""
+        if self.numel() == 0:
+            return memoryview(b"")
+        constant = _constant_of(self.uop)
+        target = numpy_dtype(self.dtype)
+        if constant is not None and target is not None:
+            return memoryview(np.full(self.numel(), constant, target)).cast("B")
+        memory = self._memory()
+        memory.ensure_allocated()
+        return memory.as_memoryview(allow_zero_copy=share)
+
+    def data(self) -> memoryview:
+        """The values as a memoryview of this shape, without a copy where the host reaches them.
+
+        It shares memory with the Tensor: a later in-place write shows. Raises `ExportError` for a
+        dtype that memoryview has no letter for.
+        """
+        if self.dtype.fmt is None:
+            raise ExportError(
+                target="a memoryview",
+                dtype=self.dtype,
+                device=self.device,
+                reason="Python has no such number type; cast to float32 first",
+            )
+        raw = self._raw_bytes(share=True)
+        if self.numel() == 0:
+            return raw
+        return raw.cast("B").cast(self.dtype.fmt, self.shape)  # type: ignore[call-overload, no-any-return]
+
+    # *** arrays, lists, numbers ***
+
+    def numpy(self) -> npt.NDArray[np.generic]:
+        """The values as an array of its own; types that NumPy lacks become float32."""
+        if numpy_dtype(self.dtype) is None:
+            return self.float().numpy()
+        shared = array_of_bytes(self._raw_bytes(share=True), self.dtype, self.shape)
+        return shared.copy()
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[np.generic]:
+        """For `numpy.asarray`; with `copy=False` the array shares memory."""
+        if copy is False:
+            shared = array_of_bytes(self._raw_bytes(share=True), self.dtype, self.shape)
+            return shared if dtype is None else shared.astype(dtype, copy=False)
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def tolist(self) -> Nested:
+        """The values as nested lists of Python numbers; a number for a Tensor without axes."""
+        found: Nested = self.numpy().tolist()
+        return found
+
+    def item(self) -> int | float | bool:
+        """The one value as a Python number.
+
+        Raises `ElementCountError` unless there is exactly one element.
+        """
+        self._one_element("item()")
+        found: int | float | bool = self.numpy().item()
+        return found
+
+    def _one_element(self, what: str) -> None:
+        if self.numel() != 1:
+            raise ElementCountError(what=what, shape=self.shape)
+
+    def __bool__(self) -> bool:
+        self._one_element("bool()")
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        self._one_element("int()")
+        return int(self.item())
+
+    def __float__(self) -> float:
+        self._one_element("float()")
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if not self.dtype.is_int or self.numel() != 1:
+            raise TypeError(f"a Tensor of {self.dtype} and shape {self.shape} is no index")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a Tensor without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Self]:
+        if not self.shape:
+            raise TypeError("a Tensor without axes cannot be iterated over")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __contains__(self, x: object) -> bool:
+        return bool(self.eq(x).any())
+
+
+def _constant_of(node: UOp) -> int | float | None:
+    """The number that fills a value, None where it is not one number everywhere."""
+    while node.op in GroupOp.Movement and node.op is not Ops.PAD:
+        node = node.src[0]
+    value = node.arg if node.op is Ops.CONST else None
+    return value if isinstance(value, int | float) else None
+
+
+def _in_one_piece(node: UOp) -> bool:
+    """Whether the elements lie side by side, in order."""
+    while node.op is Ops.RESHAPE:
+        node = node.src[0]
+    return node.op in (Ops.BUFFER, Ops.BUFFER_VIEW)

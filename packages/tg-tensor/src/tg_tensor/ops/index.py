@@ -1,0 +1,484 @@
+"""Indexing with Tensors, lists and masks, reading and writing.
+
+A gather is written as `sum over j of where(j == index, x[j], 0)`, which the compiler turns into a
+load at `index`; an index outside of its axis meets no j and reads 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+import numpy as np
+from tg_uop import Ops, UOp, dtypes
+from tg_uop.errors import DTypeError, IndexRangeError, ShapeError
+from tg_uop.methods.broadcast import broadcast_shape
+from tg_uop.methods.indexing import apply_cuts, axis_cut, basic_view, expand_ellipsis
+
+from tg_tensor.errors import ArgumentError
+from tg_tensor.ops.movement import TensorMovementOps
+from tg_tensor.ops.place import names_place
+
+
+class IndexOps(TensorMovementOps):
+    """`x[...]`, `x[...] = y`, gather, scatter and their kin."""
+
+    __slots__ = ("_host_range",)
+
+    # lowest and highest value of indices that came from the host; unset elsewhere
+    _host_range: tuple[int, int]
+
+    # *** reading ***
+
+    def __getitem__(self, index: object) -> Self:
+        """The elements that an index names, as NumPy does it.
+
+        Ints, slices (any step), None and ... give views; int Tensors, arrays and lists look
+        elements up; bool masks pick, which needs their values now. Raises `IndexRangeError` for
+        what is outside and visible on the host; elsewhere an index outside reads 0.
+        """
+        items = self._index_items(index)
+        if not any(isinstance(item, IndexOps) for item in items):
+            return basic_view(self, items)
+        view, positions, indices, front = self._lookup_parts(items)
+        return view._looked_up(positions, indices, front)
+
+    def _index_items(self, index: object) -> list[object]:
+        """One item an axis, with lists and arrays as Tensors and masks as positions."""
+        given = index if isinstance(index, tuple) else (index,)
+        raw = [self._index_item(item) for item in given]
+        widths = [_width(item) for item in raw]
+        items = expand_ellipsis(tuple(raw), self.shape, widths)
+        result: list[object] = []
+        axis = 0
+        for item in items:
+            if isinstance(item, IndexOps) and item.dtype.is_bool:
+                result.extend(self._mask_positions(item, axis))
+                axis += item.ndim
+                continue
+            result.append(item)
+            axis += item is not None
+        return result
+
+    def _index_item(self, item: object) -> object:
+        if isinstance(item, list | tuple | np.ndarray) or (
+            isinstance(item, np.generic) and not isinstance(item, np.integer)
+        ):
+            array = np.array(item)
+            if array.size == 0 and isinstance(item, list | tuple):
+                array = array.astype(np.int32)
+            return self._host_index(array)
+        if isinstance(item, np.integer):
+            return int(item)
+        if isinstance(item, bool):
+            return self._host_index(np.array(item))
+        if isinstance(item, IndexOps) and not (item.dtype.is_int or item.dtype.is_bool):
+            raise DTypeError(
+                what="index",
+                dtypes=[item.dtype],
+                reason="an index is an integer or a bool",
+                hint="cast it",
+            )
+        return item
+
+    def _host_index(self, array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Self:
+        if array.dtype.kind not in "iub":
+            raise DTypeError(
+                what="index", dtypes=[array.dtype], reason="an index is an integer or a bool"
+            )
+        device = self.device if isinstance(self.device, str) else self.device[0]
+        tensor = self._lift(array if array.dtype.kind == "b" else array.astype(np.int64), device)
+        if not isinstance(self.device, str):
+            tensor = tensor._replicate(self.device)
+        tensor._host_range = (int(array.min()), int(array.max())) if array.size else (0, 0)
+        return tensor
+
+    def _mask_positions(self, mask: Self, axis: int) -> list[Self]:
+        """Where a mask over some axes is True, as one index an axis."""
+        covered = self.shape[axis : axis + mask.ndim]
+        if mask.shape != covered:
+            raise ShapeError(
+                op="index",
+                shapes=(self.shape, mask.shape),
+                reason=f"a mask of shape {mask.shape} lies over axes of shape {covered}",
+                hint="a mask has the shape of the axes that it picks from",
+            )
+        found = np.nonzero(mask.numpy())
+        return [self._host_index(positions) for positions in found]
+
+    def _lookup_parts(self, items: list[object]) -> tuple[Self, list[int], list[Self], bool]:
+        """Split an index: the view that ints and slices give, and on which of its axes to look up.
+
+        Lookups that stand side by side leave their axes in place; lookups (and ints, which count
+        as such) with a slice or None between them move theirs to the front, as in NumPy.
+        """
+        advanced = [
+            i for i, item in enumerate(items) if isinstance(item, IndexOps) or _is_int(item)
+        ]
+        front = advanced != list(range(advanced[0], advanced[-1] + 1))
+        shape = self.shape
+        axis_items = [item for item in items if item is not None]
+        cuts = []
+        for axis, item in enumerate(axis_items):
+            plain = slice(None) if isinstance(item, IndexOps) else item
+            cuts.append(axis_cut(plain, shape[axis], axis, shape))
+            if isinstance(item, IndexOps):
+                _check_host_range(item, shape[axis], axis, shape)
+        view = apply_cuts(self, cuts)
+        sizes: list[int] = []
+        positions: list[int] = []
+        indices: list[Self] = []
+        axis = 0
+        for item in items:
+            if item is None:
+                sizes.append(1)
+                continue
+            if isinstance(item, IndexOps):
+                positions.append(len(sizes))
+                indices.append(item)  # type: ignore[arg-type]
+            if not cuts[axis].dropped:
+                sizes.append(view.shape[axis])
+            axis += 1
+        return view.reshape(tuple(sizes)), positions, indices, front
+
+    def _looked_up(self, positions: list[int], indices: list[Self], front: bool) -> Self:
+        """Elements by position on some axes, the axes of the positions in place or in front."""
+        flat_index = self._flat_index(positions, indices)
+        others = [axis for axis in range(self.ndim) if axis not in positions]
+        place = 0 if front else positions[0]
+        source = self.permute([*others[:place], *positions, *others[place:]])
+        before, after = source.shape[:place], source.shape[place + len(positions) :]
+        count = math.prod(source.shape[place : place + len(positions)])
+        lines = (1,) * flat_index.ndim
+        source = source.reshape((*before, *lines, count, *after))
+        column = flat_index.reshape((*flat_index.shape, *(1,) * (1 + len(after))))
+        counter = self._iota(count, self.device, dtypes.int32).reshape((count, *(1,) * len(after)))
+        picked = counter.eq(column).where(source, 0)
+        return picked._only_one(place + flat_index.ndim)
+
+    def _only_one(self, axis: int) -> Self:
+        """The sum along an axis of which one element at most is not 0."""
+        op = Ops.MAX if self.dtype.is_bool else Ops.ADD
+        if self.shape[axis] == 0:
+            return self.sum(axis).cast(self.dtype)
+        result = self._reduce(op, (axis,)) if self.shape[axis] != 1 else self
+        return result.reshape((*self.shape[:axis], *self.shape[axis + 1 :]))
+
+    def _flat_index(self, positions: list[int], indices: list[Self]) -> Self:
+        """The indices of several axes as one into those axes made one; -1 where one is outside."""
+        sizes = [self.shape[axis] for axis in positions]
+        wide = dtypes.int64 if math.prod(sizes) > dtypes.int32.max else dtypes.int32
+        shape = broadcast_shape(*(index.shape for index in indices))
+        flat: Self | None = None
+        valid: Self | None = None
+        for index, size in zip(indices, sizes, strict=True):
+            wrapped = index._counted_from_front(size).cast(wide)._expand_to(shape)
+            inside = (wrapped >= 0) & (wrapped < size)
+            valid = inside if valid is None else valid & inside
+            flat = wrapped if flat is None else flat * size + wrapped
+        assert flat is not None, "there is at least one index"
+        assert valid is not None, "there is at least one index"
+        return flat if len(indices) == 1 else valid.where(flat, -1)
+
+    def _counted_from_front(self, size: int) -> Self:
+        """Indices with the negative ones, which count from the end, made positive."""
+        known = getattr(self, "_host_range", None)
+        if self.dtype.is_unsigned or (known is not None and known[0] >= 0):
+            return self
+        return (self < 0).where(self + size, self)
+
+    # *** writing ***
+
+    def __setitem__(self, index: object, value: object) -> None:
+        """Write `value`, broadcast and cast to this dtype, to the elements that an index names.
+
+        Of an element that is named twice the last value stays; an index outside writes nothing.
+        """
+        target = (
+            self._lift(value, self.device)
+            if not isinstance(value, IndexOps | int | float)
+            else value
+        )
+        given = index if isinstance(index, tuple) else (index,)
+        masks = [item for item in map(self._index_item, given) if _is_mask(item)]
+        if masks and len(given) == 1 and _fits_everywhere(target):
+            self._write_mask(masks[0], target)  # type: ignore[arg-type]
+            return
+        items = self._index_items(index)
+        if any(isinstance(item, IndexOps) for item in items):
+            self._write_lookup(items, target)
+            return
+        self._write_view(items, target)
+
+    def _write_mask(self, mask: Self, value: Self | int | float) -> None:
+        _check_mask(mask, self.shape)
+        spread = mask.reshape((*mask.shape, *(1,) * (self.ndim - mask.ndim)))
+        self._become(spread.where(self._as_element(value), self))
+
+    def _as_element(self, value: Self | int | float) -> Self:
+        tensor = value if isinstance(value, IndexOps) else self.ufix(value)
+        return tensor.cast(self.dtype)
+
+    def _become(self, value: Self) -> None:
+        """Take on a value of this shape and dtype, in place where there is memory."""
+        value = value._expand_to(self.shape)
+        if names_place(self.uop):
+            self.uop = self.uop.after(self.uop.store(value.uop))
+        else:
+            self.uop = value.uop
+
+    def _write_view(self, items: list[object], value: Self | int | float) -> None:
+        if not names_place(self.uop):
+            self._give_memory()
+        view = basic_view(self, items)
+        stored = self._as_element(value)
+        if stored.ndim > view.ndim:
+            stored = stored.reshape(stored.shape[stored.ndim - view.ndim :])
+        stored = stored._expand_to(view.shape)
+        self.uop = self.uop.after(view.uop.store(stored.uop))
+
+    def _give_memory(self) -> None:
+        """Memory of its own for a lazy value, so that parts of it can be written."""
+        assert isinstance(self.device, str), "a sharded value has memory on each device"
+        memory = UOp.new_buffer(self.device, math.prod(self.shape), self.dtype)
+        place = memory.reshape(self.shape)
+        self.uop = place.after(place.store(self.uop))
+
+    def _write_lookup(self, items: list[object], value: Self | int | float) -> None:
+        """Give each element the value of the last index that names it, if there is one."""
+        view, positions, indices, front = self._lookup_parts(items)
+        covers_all = all(isinstance(item, IndexOps) or item == slice(None) for item in items)
+        place = 0 if front else positions[0]
+        flat_index = view._flat_index(positions, indices)
+        others = [axis for axis in range(view.ndim) if axis not in positions]
+        order = [*others[:place], *positions, *others[place:]]
+        source = view.permute(order)
+        before, after = source.shape[:place], source.shape[place + len(positions) :]
+        count = math.prod(view.shape[axis] for axis in positions)
+        named = flat_index.numel()
+        stored = self._as_element(value)._expand_to((*before, *flat_index.shape, *after))
+        stored = stored.reshape((*before, 1, named, *after))
+        tail = (1,) * len(after)
+        rows = self._iota(count, self.device, dtypes.int32).reshape((count, 1))
+        hits = rows.eq(flat_index.reshape((1, named)))
+        turn = self._iota(named, self.device, dtypes.int32) + 1
+        last = hits.where(turn, 0).max(1, keepdim=True)
+        chosen = last.eq(turn).reshape((count, named, *tail))
+        picked = chosen.where(stored, 0)._only_one(place + 1)
+        written = (last > 0).reshape((count, *tail))
+        flat = source.reshape((*before, count, *after))
+        merged = written.where(picked, flat).reshape(source.shape)
+        merged = merged.permute([order.index(axis) for axis in range(view.ndim)])
+        if covers_all:
+            self._become(merged.reshape(self.shape))
+            return
+        plain = [slice(None) if isinstance(item, IndexOps) else item for item in items]
+        self._write_view(plain, merged)
+
+    # *** gather and scatter along one axis ***
+
+    def gather(self, dim: int, index: Self) -> Self:
+        """out[i][j] = self[index[i][j]][j] for dim 0, and so on for other axes.
+
+        Raises `ShapeError` when `index` has another number of axes, or is longer in another axis.
+        """
+        axis = self._axis(dim)
+        self._check_index_shape("gather", axis, index)
+        source = self._cut_to(index.shape, axis).transpose(axis, -1)
+        wanted = index._counted_from_front(self.shape[axis]).transpose(axis, -1)
+        counter = self._iota(self.shape[axis], self.device, dtypes.int32).cast(wanted.dtype)
+        hits = wanted.unsqueeze(-1).eq(counter)
+        picked = hits.where(source.unsqueeze(-2), 0)
+        return picked._only_one(picked.ndim - 1).transpose(axis, -1)
+
+    def _check_index_shape(self, op: str, axis: int, index: Self) -> None:
+        pairs = list(zip(index.shape, self.shape, strict=False))
+        fits = index.ndim == self.ndim and all(
+            small <= large for i, (small, large) in enumerate(pairs) if i != axis
+        )
+        if not fits:
+            raise ShapeError(
+                op=op,
+                shapes=(self.shape, index.shape),
+                reason=f"the index must have {self.ndim} axes, none longer except axis {axis}",
+                hint="expand or shrink the index first",
+            )
+        if not index.dtype.is_int:
+            raise DTypeError(what=op, dtypes=[index.dtype], reason="an index is an integer")
+
+    def _cut_to(self, shape: tuple[int, ...], axis: int) -> Self:
+        """The leading part as long as `shape` in all axes but one."""
+        return self.shrink([None if i == axis else (0, size) for i, size in enumerate(shape)])
+
+    def _scatter_parts(self, axis: int, index: Self, src: Self) -> tuple[Self, Self]:
+        """Which source hits which element, and the sources: shapes (..., size, sources)."""
+        wanted = index._counted_from_front(self.shape[axis]).transpose(axis, -1).unsqueeze(-2)
+        counter = self._iota(self.shape[axis], self.device, dtypes.int32).cast(wanted.dtype)
+        hits = counter.reshape((self.shape[axis], 1)).eq(wanted)
+        sources = src.transpose(axis, -1).unsqueeze(-2)._expand_to(hits.shape)
+        return hits, sources
+
+    def _spread_back(self, axis: int, value: Self) -> Self:
+        """A result over the part that an index covers, in this shape, the rest 0."""
+        moved = value.transpose(axis, -1)
+        pairs = zip(self.shape, moved.shape, strict=True)
+        return moved._pad_zeros([(0, whole - part) for whole, part in pairs])
+
+    def scatter(
+        self, dim: int, index: Self, src: Self | int | float, reduce: str | None = None
+    ) -> Self:
+        """self with self[index[i][j]][j] = src[i][j] for dim 0, and so on for other axes.
+
+        Of several sources for one element the last stays; `reduce` "add" or "multiply" combines
+        them all with what is there. Raises `ShapeError` when the shapes do not fit.
+        """
+        axis = self._axis(dim)
+        source = self._scatter_source("scatter", axis, index, src)
+        if reduce == "add":
+            return self.scatter_reduce(dim, index, source, "sum")
+        if reduce == "multiply":
+            return self.scatter_reduce(dim, index, source, "prod")
+        if reduce is not None:
+            expected = "None, 'add' or 'multiply'"
+            raise ArgumentError(op="scatter", argument="reduce", given=reduce, expected=expected)
+        hits, sources = self._scatter_parts(axis, index, source)
+        turn = self._iota(index.shape[axis], self.device, dtypes.int32) + 1
+        last = hits.where(turn, 0).max(-1, keepdim=True)
+        picked = last.eq(turn).where(sources, 0)._only_one(sources.ndim - 1)
+        written = self._spread_back(axis, (last > 0).squeeze(-1))
+        return written.where(self._spread_back(axis, picked), self)
+
+    def _scatter_source(self, op: str, axis: int, index: Self, src: Self | int | float) -> Self:
+        self._check_index_shape(op, axis, index)
+        if isinstance(src, int | float):
+            return self._of(self.ufix(src).cast(self.dtype).uop)._expand_to(index.shape)
+        pairs = zip(index.shape, src.shape, strict=False)
+        if src.ndim != index.ndim or any(small > large for small, large in pairs):
+            raise ShapeError(
+                op=op,
+                shapes=(self.shape, index.shape, src.shape),
+                reason="the source must be at least as long as the index in every axis",
+            )
+        if src.dtype is not self.dtype:
+            raise DTypeError(
+                what=op, dtypes=[self.dtype, src.dtype], reason="the dtypes differ", hint="cast src"
+            )
+        return src.shrink([(0, size) for size in index.shape])
+
+    def scatter_reduce(
+        self,
+        dim: int,
+        index: Self,
+        src: Self | int | float,
+        reduce: str,
+        include_self: bool = True,
+    ) -> Self:
+        """All sources of an element combined: "sum", "prod", "mean", "amax" or "amin".
+
+        What is there takes part unless `include_self` is False; elements without a source stay.
+        Raises `ArgumentError` for another name.
+        """
+        axis = self._axis(dim)
+        source = self._scatter_source("scatter_reduce", axis, index, src)
+        hits, sources = self._scatter_parts(axis, index, source)
+        touched = self._spread_back(axis, hits.any(-1))
+        if reduce in ("sum", "mean"):
+            total = self._spread_back(axis, hits.where(sources, 0).sum(-1).cast(self.dtype))
+            total = total + self if include_self else total
+            if reduce == "mean":
+                count = self._spread_back(axis, hits.sum(-1)) + int(include_self)
+                mean = total.div(count, rounding_mode=None if self.dtype.is_float else "floor")
+                return touched.where(mean.cast(self.dtype), self)
+            return touched.where(total, self)
+        if reduce == "prod":
+            product = hits.where(sources, 1).prod(-1).cast(self.dtype)
+            moved = self._spread_back(axis, product)
+            return touched.where(moved * self if include_self else moved, self)
+        if reduce in ("amax", "amin"):
+            return self._scatter_extreme(axis, hits, sources, touched, reduce, include_self)
+        expected = "'sum', 'prod', 'mean', 'amax' or 'amin'"
+        raise ArgumentError(op="scatter_reduce", argument="reduce", given=reduce, expected=expected)
+
+    def _scatter_extreme(
+        self, axis: int, hits: Self, sources: Self, touched: Self, reduce: str, include_self: bool
+    ) -> Self:
+        largest = reduce == "amax"
+        nothing = self.dtype.min if largest else self.dtype.max
+        candidates = hits.where(sources, nothing)
+        found = candidates.max(-1) if largest else candidates.min(-1)
+        moved = self._spread_back(axis, found)
+        if not include_self:
+            return touched.where(moved, self)
+        return touched.where(moved.maximum(self) if largest else moved.minimum(self), self)
+
+    # *** classes and masks ***
+
+    def one_hot(self, num_classes: int) -> Self:
+        """A last axis with 1 at the position that each element names, else 0.
+
+        Raises `ArgumentError` for a negative number of classes and `DTypeError` for floats.
+        """
+        if not isinstance(num_classes, int) or num_classes < 0:
+            raise ArgumentError(
+                op="one_hot", argument="num_classes", given=num_classes, expected="0 or more"
+            )
+        if not self.dtype.is_int:
+            raise DTypeError(what="one_hot", dtypes=[self.dtype], reason="classes are integers")
+        counter = self._iota(num_classes, self.device, dtypes.int32)
+        return self.unsqueeze(-1).eq(counter.cast(self.dtype)).cast(dtypes.default_int)
+
+    def masked_fill(self, mask: Self, value: Self | int | float) -> Self:
+        """`value` where the mask holds, else this."""
+        return mask.where(value, self)
+
+    def nonzero(self) -> Self:
+        """The positions that are not 0, one row each; needs the values now."""
+        found = np.argwhere(self.ne(0).numpy() if not self.dtype.is_bool else self.numpy())
+        return self._lift(found.astype(np.int32), self.device)
+
+    def masked_select(self, mask: Self) -> Self:
+        """The elements where the mask holds, as a vector; needs the mask's values now."""
+        shape = broadcast_shape(self.shape, mask.shape)
+        return self._expand_to(shape)[mask._expand_to(shape)]
+
+
+def _is_int(item: object) -> bool:
+    return isinstance(item, int | UOp) and not isinstance(item, bool)
+
+
+def _is_mask(item: object) -> bool:
+    return isinstance(item, IndexOps) and item.dtype.is_bool
+
+
+def _width(item: object) -> int:
+    """How many axes an item takes."""
+    if item is None or item is Ellipsis:
+        return 0
+    return item.ndim if isinstance(item, IndexOps) and item.dtype.is_bool else 1
+
+
+def _fits_everywhere(value: object) -> bool:
+    """Whether a value can be written through a mask without counting its elements."""
+    return isinstance(value, int | float) or (isinstance(value, IndexOps) and value.numel() == 1)
+
+
+def _check_mask(mask: IndexOps, shape: tuple[int, ...]) -> None:
+    if mask.shape != shape[: mask.ndim]:
+        raise ShapeError(
+            op="index",
+            shapes=(shape, mask.shape),
+            reason="the mask does not have the shape of the leading axes",
+        )
+
+
+def _check_host_range(index: IndexOps, size: int, axis: int, shape: tuple[int, ...]) -> None:
+    known = getattr(index, "_host_range", None)
+    if known is None or index.numel() == 0:
+        return
+    low, high = known
+    if low < -size or high >= size:
+        raise IndexRangeError(
+            index=low if low < -size else high,
+            shape=shape,
+            reason=f"axis {axis} has {size} elements",
+        )

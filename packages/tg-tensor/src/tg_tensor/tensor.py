@@ -1,0 +1,335 @@
+"""Tensor: the lazy value that users work with, put together from its families of methods."""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+from tg_runtime import BufferSpec
+from tg_runtime.memory.buffer import Buffer
+from tg_uop import DType, Ops, UOp, dtypes
+from tg_uop.dtype.value import const_value
+
+from tg_tensor.autograd.backward import gradients
+from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
+from tg_tensor.engine.buffers import attach
+from tg_tensor.errors import DataError, GradientError
+from tg_tensor.interop.fetch import fetch
+from tg_tensor.interop.numpy import as_array, node_of_array, node_of_bytes, node_of_list
+from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors, number
+from tg_tensor.ops.host import HostOps
+from tg_tensor.realize import realize, schedule
+
+
+class Tensor(HostOps):
+    """A value with shape, dtype and device that is computed when it is needed.
+
+    `data` may be a number, nested lists, bytes, a NumPy array (all copied), another library's array
+    (DLPack or `__array__`), a node, a path (a Tensor of the file's bytes on DISK), or None (empty).
+    Raises `DataError` for anything else.
+    """
+
+    __slots__ = ()
+
+    training: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        data: object = None,
+        device: DeviceName | list[str] | None = None,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool | None = None,
+    ) -> None:
+        wanted = None if dtype is None else to_dtype(dtype)
+        made = _node_of(data, device, wanted)
+        self._adopt(made, requires_grad)
+
+    @classmethod
+    def _lift(cls, value: object, device: DeviceName | None = None) -> Self:
+        return cls(value, device)
+
+    @classmethod
+    def _words(cls, values: list[int], device: str, dtype: DType) -> Self:
+        return cls(values, device, dtype)
+
+    # *** running ***
+
+    def realize(self, *lst: Self, do_update_stats: bool = True) -> Self:
+        """Compute this Tensor and others now. Gives back this Tensor.
+
+        What is pending in memory that they read is done first; other Tensors keep their values.
+        """
+        wanted = [self.uop, *(t.uop for t in lst)]
+        replaced = realize(wanted, _other_uops(wanted), do_update_stats=do_update_stats)
+        apply_replacements(replaced)
+        return self
+
+    def schedule_linear(self, *lst: Self) -> UOp:
+        """The kernels that would compute these Tensors, as a LINEAR of CALLs; they run no more."""
+        return self.linear_with_vars(*lst)[0]
+
+    def linear_with_vars(self, *lst: Self) -> tuple[UOp, dict[str, int]]:
+        """The same, and the values of the variables that they use."""
+        wanted = [self.uop, *(t.uop for t in lst)]
+        found = schedule(wanted, _other_uops(wanted))
+        apply_replacements(found.results)
+        return found.linear, dict(found.var_vals)
+
+    # *** gradients ***
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Let `backward` leave a gradient here, or not."""
+        self.requires_grad = requires_grad
+        return self
+
+    def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
+        """The gradients of this with respect to `targets`, which it depends on.
+
+        `gradient` is what flows in; without it this must be one float. Gradients are Tensors like
+        others and can be differentiated again. Raises `GradientError` when there is no path to a
+        target, `ElementCountError` without `gradient` for several elements.
+        """
+        seed = self._seed(gradient)
+        found = gradients(self.uop, seed, [t.uop for t in targets])
+        results = []
+        for position, target in enumerate(targets):
+            flowing = found.get(target.uop)
+            if flowing is None:
+                raise GradientError(
+                    op="gradient",
+                    reason=f"the value does not depend on target {position}",
+                    hint="build the value from the target itself, without detach",
+                )
+            results.append(self._of(flowing))
+        return results
+
+    def _seed(self, gradient: Self | None) -> UOp:
+        if gradient is None:
+            self._one_element("gradient without an incoming gradient")
+            return number(1, self.dtype)._expand_to(self.shape)
+        if gradient.shape != self.shape:
+            raise GradientError(
+                op="gradient",
+                reason=f"the incoming gradient has shape {gradient.shape}, not {self.shape}",
+            )
+        return gradient.uop.cast(self.dtype)
+
+    def backward(self, gradient: Self | None = None) -> Self:
+        """Add the gradients of this to `grad` of every Tensor below that requires them.
+
+        Raises `ElementCountError` without `gradient` for several elements, `GradientError` when
+        no Tensor below requires a gradient.
+        """
+        seed = self._seed(gradient)
+        wanting = [t for t in live_tensors() if t.requires_grad]
+        found = gradients(self.uop, seed, [t.uop for t in wanting])
+        if not found:
+            raise GradientError(
+                op="backward",
+                reason="no Tensor with requires_grad lies below",
+                hint="call requires_grad_() on the weights before they are used",
+            )
+        for tensor in wanting:
+            flowing = found.get(tensor.uop)
+            if flowing is not None:
+                fresh = tensor._of(flowing)
+                tensor.grad = fresh if tensor.grad is None else tensor.grad + fresh
+        return self
+
+    # *** devices ***
+
+    def to(self, device: DeviceName | list[str] | None) -> Self:
+        """This value on another device; on several, a copy on each."""
+        wanted = device_or_default(device)
+        if wanted == self.device:
+            return self
+        if isinstance(wanted, tuple):
+            return self.shard(wanted)
+        moved = self._of(self.uop.copy_to_device(wanted))
+        moved.requires_grad = self.requires_grad
+        return moved
+
+    def to_(self, device: DeviceName | list[str] | None) -> Self:
+        """Move this Tensor, and its gradient, to another device."""
+        if self.grad is not None:
+            self.grad = self.grad.to(device)
+        return self._take(self.to(device))
+
+    # *** identity ***
+
+    def replace(self, x: Self) -> Self:
+        """Become `x`, whatever this was. Raises `DataError` when the shapes differ."""
+        if x.shape != self.shape:
+            raise DataError(given="another Tensor", reason=f"shape {x.shape} is not {self.shape}")
+        return self._take(x)
+
+    def as_param(self, slot: int) -> Self:
+        """A stand-in for this Tensor as argument `slot` of a function."""
+        device = self.uop._device
+        return self._of(UOp.param(slot, self.dtype, self.shape, device))
+
+    def __repr__(self) -> str:
+        """Shape, dtype, device and whether it is computed; runs nothing."""
+        gradient = ", requires_grad" if self.requires_grad else ""
+        return f"<Tensor {self.shape} {self.dtype} on {self.device}{gradient}, {_state(self.uop)}>"
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        copy = self.clone()
+        copy.requires_grad = self.requires_grad
+        copy.grad = None if self.grad is None else self.grad.clone()
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[object, ...]]:
+        raw = bytes(self._raw_bytes(share=True))
+        device = self.device if isinstance(self.device, str) else self.device[0]
+        return _unpickle, (raw, self.dtype, self.shape, device, self.requires_grad)
+
+    # *** data from elsewhere ***
+
+    @classmethod
+    def from_blob(cls, ptr: int, shape: Sequence[int], **kwargs: object) -> Self:
+        """The memory at an address, shared: it must outlive the Tensor and all views of it."""
+        dtype = to_dtype(kwargs.pop("dtype", dtypes.default_float))  # type: ignore[arg-type]
+        device = device_or_default(kwargs.pop("device", None))  # type: ignore[arg-type]
+        if kwargs or not isinstance(device, str):
+            raise TypeError(f"from_blob takes dtype and one device, not {sorted(kwargs)}")
+        size = int(np.prod(shape, dtype=np.int64))
+        node = UOp.new_buffer(device, size, dtype)
+        buffer = Buffer(device, size, dtype, options=BufferSpec(external_ptr=ptr))
+        attach(node, buffer.allocate(external_ptr=ptr))
+        return cls._of(node.reshape(tuple(shape)))
+
+    @classmethod
+    def from_url(cls, url: str, gunzip: bool = False, **kwargs: object) -> Self:
+        """The bytes of a file from the web, downloaded once and kept."""
+        return cls(fetch(url, gunzip=gunzip), **kwargs)  # type: ignore[arg-type]
+
+    # *** modes ***
+
+    class train:  # noqa: N801 - it is used like a function
+        """`with Tensor.train():` sets `Tensor.training`, which dropout and batch norm ask."""
+
+        __slots__ = ("_before", "mode")
+
+        def __init__(self, mode: bool = True) -> None:
+            self.mode = mode
+            self._before: list[bool] = []
+
+        def __enter__(self) -> Self:
+            self._before.append(Tensor.training)
+            Tensor.training = self.mode
+            return self
+
+        def __exit__(
+            self,
+            kind: type[BaseException] | None,
+            error: BaseException | None,
+            trace: types.TracebackType | None,
+        ) -> None:
+            Tensor.training = self._before.pop()
+
+
+def apply_replacements(replaced: dict[UOp, UOp]) -> None:
+    """Put what was computed into every Tensor whose graph has it."""
+    if not replaced:
+        return
+    tensors = live_tensors()
+    before = UOp.sink(*(t.uop for t in tensors))
+    after = before.substitute(replaced)
+    if after is before:
+        return
+    for tensor, old, new in zip(tensors, before.src, after.src, strict=True):
+        if new is not old and tensor.uop is old:
+            tensor.uop = new
+
+
+def _other_uops(wanted: list[UOp]) -> list[UOp]:
+    known = set(wanted)
+    return [t.uop for t in live_tensors() if t.uop not in known]
+
+
+def _state(node: UOp) -> str:
+    while node.op in (Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND):
+        node = node.src[0]
+    if node.op in (Ops.BUFFER, Ops.BUFFER_VIEW):
+        return "in memory"
+    return f"= {node.arg}" if node.op is Ops.CONST else f"lazy {node.op.name}"
+
+
+def _unpickle(
+    raw: bytes, dtype: DType, shape: tuple[int, ...], device: str, requires_grad: bool | None
+) -> Tensor:
+    tensor = Tensor._of(node_of_bytes(memoryview(raw), dtype, shape, device))
+    tensor.requires_grad = requires_grad
+    return tensor
+
+
+def _node_of(data: object, device: DeviceName | list[str] | None, dtype: DType | None) -> UOp:
+    """The node of a Tensor of `data`."""
+    if isinstance(data, TensorCore):
+        return _moved(data.uop, device, dtype)
+    if isinstance(data, UOp):
+        return _moved(data, device, dtype)
+    if isinstance(data, os.PathLike):
+        return _node_of_file(Path(data), dtype)
+    place = device_or_default(device)
+    if isinstance(place, tuple):
+        raise DataError(
+            given="host data",
+            reason="it goes to one device first",
+            hint="make it on one device, then call .shard(devices, axis)",
+        )
+    if isinstance(data, int | float) and not isinstance(data, np.generic):
+        wanted = dtypes.from_py(data) if dtype is None else dtype
+        device_node = UOp(Ops.DEVICE, arg=place)
+        value = const_value(data, wanted)
+        return UOp(Ops.CONST, wanted, (device_node,), value, fresh_identity())
+    if data is None:
+        return UOp.new_buffer(place, 0, dtype or dtypes.default_float)
+    return _node_of_host_data(data, place, dtype)
+
+
+def _node_of_host_data(data: object, device: str, dtype: DType | None) -> UOp:
+    if isinstance(data, bytes | bytearray | memoryview):
+        wanted = dtypes.uint8 if dtype is None else dtype
+        raw = memoryview(data).cast("B")
+        if raw.nbytes % wanted.itemsize:
+            raise DataError(
+                given=f"{raw.nbytes} bytes", reason=f"that is no multiple of the size of {wanted}"
+            )
+        return node_of_bytes(raw, wanted, (raw.nbytes // wanted.itemsize,), device)
+    if isinstance(data, list | tuple):
+        return node_of_list(data, dtype, device)
+    array = as_array(data)
+    if array is None:
+        raise DataError(
+            given=f"an object of type {type(data).__name__}",
+            reason="it is no number, list, bytes, array, node or path",
+        )
+    node = node_of_array(array, device)
+    return node if dtype is None else node.cast(dtype)
+
+
+def _moved(node: UOp, device: DeviceName | list[str] | None, dtype: DType | None) -> UOp:
+    if dtype is not None:
+        node = node.cast(dtype)
+    if device is None:
+        return node
+    wanted = device_or_default(device)
+    return node if node._device in (None, wanted) else node.copy_to_device(wanted)
+
+
+def _node_of_file(path: Path, dtype: DType | None) -> UOp:
+    """The bytes of a file, read when they are needed."""
+    if not path.is_file():
+        raise DataError(given=f"the path {path}", reason="there is no such file")
+    wanted = dtypes.uint8 if dtype is None else dtype
+    return UOp.new_buffer(f"DISK:{path.resolve()}", path.stat().st_size // wanted.itemsize, wanted)
+
+
+__all__ = ["Tensor", "apply_replacements", "live_tensors"]
