@@ -9,6 +9,7 @@ from math import prod
 from tg_uop import AxisType, Opt, OptOps, UOp
 
 from tg_codegen.errors import KernelOptError
+from tg_codegen.optimize.blocking import block_reduction, check_blocking
 from tg_codegen.optimize.loop_nest import (
     OUTPUT_LOOPS,
     SPLITTABLE_OUTPUTS,
@@ -16,7 +17,7 @@ from tg_codegen.optimize.loop_nest import (
     LoopNest,
 )
 from tg_codegen.optimize.opts import MAX_LANES, MAX_UNROLL, MAX_UPCAST
-from tg_codegen.optimize.staging import StagingRefusal, stage_operand
+from tg_codegen.optimize.staging import StagingRefusal, fixed_loops, stage_operand
 
 
 def apply_to(nest: LoopNest, opt: Opt) -> None:
@@ -258,8 +259,28 @@ def _stage(nest: LoopNest, opt: Opt) -> None:
     if opt.axis is not None:
         _any_axis(nest, opt)
     try:
-        nest.set_ast(stage_operand(nest, bufs[number], opt.axis))
+        nest.set_ast(stage_operand(nest, bufs[number], fixed_loops(nest, opt.axis)))
     except StagingRefusal as error:
+        raise refusal(nest, opt, error.reason, error.hint) from None
+
+
+def _block(nest: LoopNest, opt: Opt) -> None:
+    """The arg is the number of blocks, or that and the operands to stage once a block."""
+    loop = _pick(nest, opt, nest.axes_of(AxisType.REDUCE), "reduce axis to block")
+    wanted, *operands = opt.arg if isinstance(opt.arg, tuple) else (opt.arg,)
+    amount = _amount(nest, Opt(opt.op, opt.axis, wanted), loop)
+    before, bufs = nest.ast, len(nest.bufs)
+    try:
+        check_blocking(nest, loop)
+        part = nest.split(loop, amount, AxisType.REDUCE, top=True)
+        for number in operands:
+            if not 0 <= number < bufs:
+                raise StagingRefusal(f"there is no operand {number}", f"there are {bufs}")
+            around = fixed_loops(nest, None) | {part}
+            nest.set_ast(stage_operand(nest, nest.bufs[number], around))
+        nest.set_ast(block_reduction(nest, part))
+    except StagingRefusal as error:
+        nest.set_ast(before)
         raise refusal(nest, opt, error.reason, error.hint) from None
 
 
@@ -287,5 +308,6 @@ APPLIERS: dict[OptOps, Callable[[LoopNest, Opt], None]] = {
     OptOps.PADTO: _padto,
     OptOps.NOLOCALS: _nolocals,
     OptOps.STAGE: _stage,
+    OptOps.BLOCK: _block,
     OptOps.TC: _tensor_core,
 }

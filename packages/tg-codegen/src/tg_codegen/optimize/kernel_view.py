@@ -77,7 +77,7 @@ class Scheduler(LoopNest):
         """The name that was given, or one that tells kind and axes: r_8_16_4 is a reduction."""
         if self.info.name != "test":
             return self.info.name
-        kind = "r" if self.reduces else "E"
+        kind = "r" if any(n.op is Ops.REDUCE for n in self.ast.toposort()) else "E"
         sizes = [size if isinstance(size, int) else "n" for size in self.full_shape]
         return "_".join(str(part) for part in [kind, *sizes])
 

@@ -91,8 +91,10 @@ class LoopNest:
 
     @property
     def bufs(self) -> list[UOp]:
-        """Every INDEX of the kernel, the outputs first."""
-        return [node for node in self.main_nodes if node.op is Ops.INDEX][::-1]
+        """Every INDEX of the kernel: where it stores, then its loads as they are computed."""
+        found = dict.fromkeys(store.stored_target for store in self.stores)
+        found.update(dict.fromkeys(n for n in self.main_nodes if n.op is Ops.INDEX))
+        return list(found)
 
     @property
     def stores(self) -> list[UOp]:

@@ -88,19 +88,19 @@ class Tile:
         return value
 
 
-def stage_operand(nest: LoopNest, index: UOp, level: int | None) -> UOp:
-    """The kernel with one load served from scratch memory that is filled inside axis `level`.
+def stage_operand(nest: LoopNest, index: UOp, fixed: set[UOp]) -> UOp:
+    """The kernel with one load served from scratch memory that is filled inside `fixed` loops.
 
-    With level None the copy stands outside of all loops. Raises `StagingRefusal`.
+    Raises `StagingRefusal`.
     """
     _check_operand(nest, index)
-    slot = 1 + max((_slot(n) for n in nest.ast.toposort() if n.op is Ops.DEFINE_LOCAL), default=-1)
-    tile = plan_tile(nest, index, fixed_loops(nest, level), slot)
+    slot = free_slot(nest.ast)
+    tile = plan_tile(nest, index, fixed, slot)
     itemsize = index.dtype.itemsize
-    limit = scratch_limit(nest)
-    if tile.size * itemsize > limit:
+    free = free_scratch(nest)
+    if tile.size * itemsize > free:
         raise StagingRefusal(
-            f"the tile has {tile.size * itemsize} bytes, of scratch memory there are {limit}",
+            f"the tile has {tile.size * itemsize} bytes, of scratch memory {free} are free",
             "stage further inside, or split an axis that the operand moves with",
         )
     scratch = UOp.define_local(slot, index.dtype, tile.size)
@@ -112,6 +112,11 @@ def stage_operand(nest: LoopNest, index: UOp, level: int | None) -> UOp:
     return replace_nodes(nest.ast, {index: read})
 
 
+def free_slot(ast: UOp) -> int:
+    """A number for one more DEFINE_LOCAL."""
+    return 1 + max((_slot(n) for n in ast.toposort() if n.op is Ops.DEFINE_LOCAL), default=-1)
+
+
 def _slot(scratch: UOp) -> int:
     assert isinstance(scratch.arg, int), f"DEFINE_LOCAL carries a number, not {scratch.arg!r}"
     return scratch.arg
@@ -120,6 +125,15 @@ def _slot(scratch: UOp) -> int:
 def scratch_limit(nest: LoopNest) -> int:
     """Bytes of scratch memory that one kernel may use."""
     return nest.caps.shared_bytes or nest.caps.stack_bytes
+
+
+def free_scratch(nest: LoopNest) -> int:
+    """What is left of it."""
+    taken = 0
+    for node in nest.ast.toposort():
+        if node.op is Ops.DEFINE_LOCAL and isinstance(node.dtype, PtrDType):
+            taken += node.dtype.size * node.dtype.base.itemsize
+    return scratch_limit(nest) - taken
 
 
 def tile_bytes(nest: LoopNest, index: UOp, fixed: Iterable[UOp] = ()) -> int | None:

@@ -44,6 +44,7 @@ class OptOps(Enum):
     SWAP = auto()
     LANES = auto()
     STAGE = auto()
+    BLOCK = auto()
 
     def __repr__(self) -> str:
         return f"OptOps.{self.name}"

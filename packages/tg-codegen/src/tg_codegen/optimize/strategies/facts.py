@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from tg_uop import GroupOp, Ops, UOp
 
@@ -34,29 +35,18 @@ class LoadFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReduceFacts:
-    """One REDUCE: the loops of its outputs and of its elements, its loads, its arithmetic."""
+    """One REDUCE: the loops of its outputs and of its elements, its loads, its arithmetic.
+
+    `steps` elements are reduced to each of `results` results.
+    """
 
     node: UOp
     outputs: tuple[UOp, ...]
     reduced: tuple[UOp, ...]
     loads: tuple[LoadFacts, ...]
     arithmetic: tuple[UOp, ...]
-
-    @property
-    def steps(self) -> int:
-        """Elements reduced to one."""
-        total = 1
-        for loop in self.reduced:
-            total *= int(loop.vmax) + 1
-        return total
-
-    @property
-    def results(self) -> int:
-        """How many results there are."""
-        total = 1
-        for loop in self.outputs:
-            total *= int(loop.vmax) + 1
-        return total
+    steps: int
+    results: int
 
     @property
     def work(self) -> int:
@@ -69,13 +59,16 @@ def reduce_facts(nest: LoopNest, node: UOp) -> ReduceFacts:
     inner = value_nodes(node.reduced_value)
     loads = tuple(load_facts(n) for n in inner if n.op is Ops.INDEX)
     arithmetic = tuple(n for n in inner if n.op in GroupOp.Elementwise)
-    axes = nest.rngs
+    outputs = tuple(r for r in nest.rngs if r in node.ranges)
+    reduced = tuple(r for r in nest.rngs if r in node.reduce_ranges)
     return ReduceFacts(
         node,
-        tuple(r for r in axes if r in node.ranges),
-        tuple(r for r in axes if r in node.reduce_ranges),
+        outputs,
+        reduced,
         loads,
         arithmetic,
+        steps=prod(int(r.vmax) + 1 for r in reduced),
+        results=prod(int(r.vmax) + 1 for r in outputs),
     )
 
 

@@ -9,7 +9,7 @@ from tg_uop import Ops
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.facts import ReduceFacts, main_reduce
 from tg_codegen.optimize.strategies.register_tile import RegisterTile, TileModel
-from tg_codegen.optimize.strategies.stage_plan import StagePlan
+from tg_codegen.optimize.strategies.stage_plan import BlockChoice, StagePlan
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import thread_choices
 from tg_codegen.options import Options
@@ -43,7 +43,7 @@ def optimize_product(view: Scheduler, options: Options) -> Scheduler:
     if tile.lane is not None:
         _make_lanes(planner, tile)
     _unroll(planner, facts, tile)
-    _stage(planner, facts, staged)
+    _stage(planner, facts, staged, tile.block)
     return view
 
 
@@ -103,7 +103,9 @@ def _unroll(planner: Planner, facts: ReduceFacts, tile: RegisterTile) -> None:
         body *= amount
 
 
-def _stage(planner: Planner, facts: ReduceFacts, staged: list[_Staged]) -> None:
+def _stage(
+    planner: Planner, facts: ReduceFacts, staged: list[_Staged], block: BlockChoice | None
+) -> None:
     """Put the loops that the copies stand in outside of the others, and stage the operands."""
     fixed = list(dict.fromkeys(loop for operand in staged for loop in operand.plan.fixed))
     if fixed:
@@ -111,6 +113,11 @@ def _stage(planner: Planner, facts: ReduceFacts, staged: list[_Staged]) -> None:
         planner.order([*fixed, *others])
     view = planner.view
     for operand in staged:
+        if operand.plan.in_block:
+            continue
         around = [r for loop in operand.plan.fixed if (r := planner.rest(loop)) is not None]
         level = max(around, key=view.rngs.index) if around else None
         planner.stage(view.bufs[operand.position], level)
+    if block is not None:
+        operands = tuple(o.position for o in staged if o.plan.in_block)
+        planner.block(block.loop, block.blocks, operands)

@@ -16,7 +16,7 @@ from tg_uop import Ops, UOp
 
 from tg_codegen.optimize.loop_nest import LoopNest
 from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
-from tg_codegen.optimize.strategies.stage_plan import StagePlan, StagePlanner
+from tg_codegen.optimize.strategies.stage_plan import BlockChoice, StagePlan, StagePlanner
 from tg_codegen.target.caps import Capabilities
 
 # the sum of one step is ready for the next after so many cycles
@@ -24,6 +24,11 @@ _ADD_LATENCY = 4.0
 # cycles for the bookkeeping of one step of a loop
 _LOOP_OVERHEAD = 1.5
 _MAX_ROWS = 14
+# a block of a reduction has at least so many steps, so that fetching its sums costs little
+_BLOCK_STEPS = 32
+# a tile that leaves nothing to split over threads costs this much more, where it matters
+_UNSHARED = 1.7
+_WORTH_SHARING = 200_000
 # copying one element into scratch memory: along the source, or across it
 _COPY_ALONG, _COPY_ACROSS = 0.2, 1.5
 
@@ -50,6 +55,7 @@ class RegisterTile:
     lane: LaneChoice | None
     rows: tuple[tuple[UOp, int], ...]
     staged: tuple[StagePlan, ...]
+    block: BlockChoice | None
     cost: float
 
 
@@ -66,6 +72,9 @@ class TileModel:
             dict(zip(nest.rngs, nest.strides(s), strict=True)) for s in self.stores
         ]
         self.planner = StagePlanner(nest, facts)
+        self.sums = facts.results * facts.node.dtype.itemsize
+        self.shared = nest.shared_output_loops
+        self.can_block = len(nest.reduces) == 1 and len(nest.stores) == 1
 
     def best(self) -> RegisterTile:
         """The cheapest tile."""
@@ -74,10 +83,12 @@ class TileModel:
     # *** candidates ***
 
     def _candidates(self) -> Iterator[RegisterTile]:
-        yield from self._with_rows(None)
-        for loop in (*self.facts.outputs, *self.facts.reduced):
-            for lane in self._lane_choices(loop):
-                yield from self._with_rows(lane)
+        loops = (*self.facts.outputs, *self.facts.reduced)
+        lanes = [lane for loop in loops for lane in self._lane_choices(loop)]
+        for lane in lanes:
+            yield from self._with_rows(lane)
+        if not lanes:
+            yield from self._with_rows(None)
 
     def _lane_choices(self, loop: UOp) -> Iterator[LaneChoice]:
         size, width = loop.size, self.register_lanes
@@ -124,21 +135,43 @@ class TileModel:
     def _with_staging(
         self, lane: LaneChoice | None, rows: tuple[tuple[UOp, int], ...]
     ) -> Iterator[RegisterTile]:
+        amounts = dict(rows)
+        if not self._fits(lane, amounts, self._vectors(lane), prod(amounts.values())):
+            return
         sizes = dict(rows)
         padded: dict[UOp, int] = {}
         if lane is not None:
             sizes[lane.loop] = lane.width
             padded[lane.loop] = lane.padded
         wanting = [load for load in self.facts.loads if self._gains(load, lane)]
-        found = [self.planner.plan(load, sizes, padded) for load in wanting]
-        plans = [plan for plan in found if plan is not None]
-        for count in range(len(plans) + 1):
-            for staged in combinations(plans[:2], count):
-                if sum(plan.size for plan in staged) > self.planner.limit:
+        in_place = [self.planner.plan(load, sizes, padded) for load in wanting]
+        blocks = self._block_choices(lane) if None in in_place else []
+        for block in (None, *blocks):
+            found = in_place
+            if block is not None:
+                found = [self.planner.plan(load, sizes, padded, block) for load in wanting]
+            plans = [plan for plan in found if plan is not None]
+            for staged in _subsets(plans[:2]):
+                if block is not None and not any(plan.in_block for plan in staged):
                     continue
-                cost = self._cost(lane, rows, staged)
-                if cost is not None:
-                    yield RegisterTile(lane, rows, staged, cost)
+                held = sum(plan.size for plan in staged)
+                held += self.sums if block is not None else 0
+                if held <= self.planner.limit:
+                    cost = self._cost(lane, rows, staged, block)
+                    yield RegisterTile(lane, rows, staged, block, cost)
+
+    def _block_choices(self, lane: LaneChoice | None) -> list[BlockChoice]:
+        """The outermost reduce loop in parts, where its sums can be kept."""
+        in_output = lane is not None and lane.loop in self.facts.outputs
+        if not self.can_block or not in_output or len(self.facts.reduced) == 0:
+            return []
+        loop = self.facts.reduced[0]
+        if not isinstance(loop.size, int) or loop.size < 2:
+            return []
+        inner = self.facts.steps // loop.size
+        parts = [n for n in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512) if loop.size % n == 0]
+        wide_enough = [n for n in parts if n * inner >= _BLOCK_STEPS and n < loop.size]
+        return [BlockChoice(loop, loop.size // n) for n in wide_enough[:2]]
 
     def _gains(self, load: LoadFacts, lane: LaneChoice | None) -> bool:
         if load.gate_loops:
@@ -159,12 +192,10 @@ class TileModel:
         lane: LaneChoice | None,
         rows: tuple[tuple[UOp, int], ...],
         staged: tuple[StagePlan, ...],
-    ) -> float | None:
+        block: BlockChoice | None,
+    ) -> float:
         amounts = dict(rows)
-        vectors = self._vectors(lane)
         tile_rows = prod(amounts.values())
-        if not self._fits(lane, amounts, vectors, tile_rows):
-            return None
         plans = {plan.load: plan for plan in staged}
         loads = sum(
             self._load_cycles(load, lane, amounts, plans.get(load)) for load in self.facts.loads
@@ -176,10 +207,26 @@ class TileModel:
         width = lane.width if lane else 1
         useful = self._useful(lane)
         cost = step / (tile_rows * width * useful)
+        if not self._can_share(lane, amounts):
+            cost *= _UNSHARED
         cost += self._finish_cycles(lane, in_reduce) / self.facts.steps
+        if block is not None:
+            steps = self.facts.steps // block.blocks
+            cost += 3.0 / min(width, self.register_lanes) / steps
         for plan in staged:
             cost += self._copy_cycles(plan, staged, lane) / self.facts.work
         return cost
+
+    def _can_share(self, lane: LaneChoice | None, amounts: dict[UOp, int]) -> bool:
+        """Whether two threads could share the work evenly, whatever threads there are here."""
+        for loop in self.shared:
+            taken = amounts.get(loop, 1)
+            steps = int(loop.vmax) + 1
+            if lane is not None and loop is lane.loop:
+                taken, steps = lane.width, lane.padded
+            if steps // taken % 2 == 0:
+                return True
+        return self.facts.work < _WORTH_SHARING
 
     def _vectors(self, lane: LaneChoice | None) -> int:
         return 1 if lane is None else lane.vectors * -(-lane.lanes // self.register_lanes)
@@ -258,6 +305,11 @@ class TileModel:
         if plan is not first and plan.fixed and not set(first.fixed) <= set(plan.fixed):
             copied *= first.copies
         return copied * (_COPY_ALONG if along else _COPY_ACROSS)
+
+
+def _subsets(plans: list[StagePlan]) -> Iterator[tuple[StagePlan, ...]]:
+    for count in range(len(plans) + 1):
+        yield from combinations(plans, count)
 
 
 def _divisors(loop: UOp, limit: int) -> list[int]:

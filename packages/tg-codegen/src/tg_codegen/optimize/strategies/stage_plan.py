@@ -14,13 +14,30 @@ from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
 
 
 @dataclass(frozen=True, slots=True)
+class BlockChoice:
+    """A reduce loop that runs outside of the output loops, in `blocks` parts."""
+
+    loop: UOp
+    blocks: int
+
+    @property
+    def steps(self) -> int:
+        """Steps of the loop inside one block."""
+        return (int(self.loop.vmax) + 1) // self.blocks
+
+
+@dataclass(frozen=True, slots=True)
 class StagePlan:
-    """One operand's tile of `size` bytes, copied inside the `fixed` loops, `copies` times."""
+    """One operand's tile of `size` bytes, copied inside the `fixed` loops, `copies` times.
+
+    `in_block` says that it is copied once in each block of a blocked reduction, too.
+    """
 
     load: LoadFacts
     fixed: tuple[UOp, ...]
     size: int
     copies: int
+    in_block: bool = False
 
 
 class StagePlanner:
@@ -33,9 +50,13 @@ class StagePlanner:
         self._known: dict[tuple[LoadFacts, tuple[UOp, ...]], int | None] = {}
 
     def plan(
-        self, load: LoadFacts, sizes: Mapping[UOp, int], padded: Mapping[UOp, int]
+        self,
+        load: LoadFacts,
+        sizes: Mapping[UOp, int],
+        padded: Mapping[UOp, int],
+        block: BlockChoice | None = None,
     ) -> StagePlan | None:
-        """The tile copied furthest outside that fits; `sizes` are steps of loops in one block.
+        """The tile copied furthest outside that fits; `sizes` are steps of loops in one tile.
 
         `padded` are the steps of loops that will be padded.
 
@@ -43,17 +64,22 @@ class StagePlanner:
         then is used by all the other loops.
         """
         moving = [loop for loop in self.facts.outputs if load.moves_with(loop)]
-        for count in range(len(moving) + 1):
+        in_block = block is not None and load.moves_with(block.loop)
+        for count in range(1 if in_block else len(moving) + 1):
             fixed = tuple(loop for loop in moving[:count] if _blocks(loop, sizes) > 1)
-            held = self._bytes(load, fixed)
+            held = self._bytes(load, (*fixed, block.loop) if block and in_block else fixed)
             if held is None:
                 continue
+            copies = prod(_blocks(loop, sizes) for loop in fixed)
+            if block is not None and in_block:
+                held *= block.steps
+                copies *= block.blocks
             held *= prod(sizes.get(loop, 1) for loop in fixed)
             for loop, steps in padded.items():
                 if load.moves_with(loop) and loop not in fixed:
                     held = held * steps // (int(loop.vmax) + 1)
             if held <= self.limit:
-                return StagePlan(load, fixed, held, prod(_blocks(loop, sizes) for loop in fixed))
+                return StagePlan(load, fixed, held, copies, in_block)
         return None
 
     def _bytes(self, load: LoadFacts, fixed: tuple[UOp, ...]) -> int | None:

@@ -84,6 +84,11 @@ class Planner:
             current = [swapped.get(loop, loop) for loop in current]
         self._moved = dict(zip(named, current, strict=True))
 
+    def block(self, loop: UOp, blocks: int, operands: tuple[int, ...]) -> None:
+        """Run a reduce loop outside of the output loops, with operands staged in each block."""
+        number = self.view.axes_of(AxisType.REDUCE).index(self.number(loop))
+        self.view.apply_opt(Opt(OptOps.BLOCK, number, (blocks, *operands)))
+
     def stage(self, index: UOp, level: UOp | None) -> None:
         """Stage the operand whose load is `index` now, inside the loop `level`."""
         number = None if level is None else self.view.rngs.index(level)

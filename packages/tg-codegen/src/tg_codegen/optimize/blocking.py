@@ -1,0 +1,121 @@
+"""Run part of a reduction outside of the output loops, with the sums so far in scratch memory.
+
+    for i: out[i] = f(sum over b, k)
+becomes
+    for i: part[i] = 0;  for b: for i: part[i] += sum over k;  for i: out[i] = f(part[i])
+
+so that what only moves with `b` is brought near once for all outputs (cache blocking, as in Goto
+and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from tg_uop import AxisType, Ops, UOp, dtypes
+
+from tg_codegen.optimize.loop_nest import LoopNest, identity_element
+from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops, replace_nodes
+from tg_codegen.optimize.staging import StagingRefusal, free_scratch, free_slot
+
+# the blocks' loop stands outside of every loop of the kernel
+_OUTERMOST = -1
+# loops that clear and read the sums have numbers of their own, behind every other loop
+_SUMS_AXIS = 1 << 21
+
+
+def check_blocking(nest: LoopNest, loop: UOp) -> None:
+    """Raise `StagingRefusal` for kernels of another shape and for sums that do not fit."""
+    root, node = _only_reduction(nest, loop)
+    wanted = sums_bytes(sum_axes(node, root), node.dtype.itemsize)
+    free = free_scratch(nest)
+    if wanted > free:
+        raise StagingRefusal(
+            f"its sums need {wanted} bytes, of scratch memory {free} are free",
+            "split the output over more threads",
+        )
+
+
+def block_reduction(nest: LoopNest, loop: UOp) -> UOp:
+    """The kernel with a reduce loop outside of the output loops. Raises as `check_blocking`."""
+    check_blocking(nest, loop)
+    root, node = _only_reduction(nest, loop)
+    axes = sum_axes(node, root)
+    size = prod(int(r.vmax) + 1 for r in axes)
+    scratch = UOp.define_local(free_slot(nest.ast), node.dtype, size)
+    starting = _copies(axes, 0)
+    clear = scratch.index(_flat(starting.values())).store(identity_element(node.reduce_op, node))
+    sums = scratch.after(clear.end(*starting.values()))
+
+    arg = loop.range_arg
+    block = UOp.range(int(loop.size), (_OUTERMOST, *arg.axis_id), AxisType.LOOP)
+    partial = replace_loops(node, {loop: LoopReplacement(block, ())})
+    here = sums.index(_flat(axes))
+    update = here.store(here.alu(node.reduce_op, partial)).end(block, *axes)
+    total = scratch.after(update)
+
+    effect = replace_nodes(root.ended_effect, {node: total.index(_flat(axes))})
+    finishing = _copies([r for r in root.ended_ranges if r.axis_type is not AxisType.THREAD], 1)
+    threads = [r for r in root.ended_ranges if r.axis_type is AxisType.THREAD]
+    finished = _renamed_outside(effect, total, finishing).end(*threads, *finishing.values())
+    return nest.ast.replace(src=(finished,))
+
+
+def sums_bytes(loops: Iterable[UOp], itemsize: int) -> int:
+    """The scratch memory for one sum for each step of `loops`."""
+    return prod(int(r.vmax) + 1 for r in loops) * itemsize
+
+
+def sum_axes(node: UOp, root: UOp) -> list[UOp]:
+    """The loops over results of a reduction inside one thread, the lanes last."""
+    results = node.ranges
+    axes = [r for r in root.ended_ranges if r in results and r.axis_type is not AxisType.THREAD]
+    return sorted(axes, key=_position)
+
+
+def _position(loop: UOp) -> tuple[bool, bool, tuple[int, ...]]:
+    arg = loop.range_arg
+    return arg.lanes, arg.axis_type is AxisType.UPCAST, arg.axis_id
+
+
+def _only_reduction(nest: LoopNest, loop: UOp) -> tuple[UOp, UOp]:
+    """The END and the REDUCE of a kernel that has one of each."""
+    roots = nest.ast.src
+    if len(roots) != 1 or roots[0].op is not Ops.END or roots[0].ended_effect.op is not Ops.STORE:
+        raise StagingRefusal("the kernel has several results", "block kernels with one store")
+    if len(nest.reduces) != 1 or loop not in nest.reduces[0].reduce_ranges:
+        raise StagingRefusal("the kernel has several reductions", "block kernels with one")
+    return roots[0], nest.reduces[0]
+
+
+def _copies(loops: Iterable[UOp], group: int) -> dict[UOp, UOp]:
+    """Loops of the same sizes and roles, with numbers of their own."""
+    return {
+        loop: loop.replace(
+            arg=type(loop.range_arg)(
+                (_SUMS_AXIS + group, *loop.range_arg.axis_id),
+                loop.axis_type,
+                loop.range_arg.lanes,
+            )
+        )
+        for loop in loops
+    }
+
+
+def _flat(loops: Iterable[UOp]) -> UOp:
+    position = UOp.const(dtypes.weakint, 0)
+    for loop in loops:
+        position = position * (int(loop.vmax) + 1) + loop
+    return position
+
+
+def _renamed_outside(effect: UOp, total: UOp, names: dict[UOp, UOp]) -> UOp:
+    """`effect` with loops renamed, except below `total`, which has closed them."""
+    done: dict[UOp, UOp] = {**names, total: total}
+    for node in effect.toposort(lambda n: n is not total):
+        if node in done:
+            continue
+        src = tuple(done[s] for s in node.src)
+        done[node] = node if src == node.src else node.replace(src=src)
+    return done[effect]
