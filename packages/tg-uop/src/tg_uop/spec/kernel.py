@@ -10,6 +10,7 @@ from tg_uop.ir.args import KernelInfo, ParamArg
 from tg_uop.ir.axis import AxisType
 from tg_uop.ir.ops import Ops
 from tg_uop.ir.uop import UOp
+from tg_uop.spec.arithmetic import arithmetic_rows, bitcast
 from tg_uop.spec.node import (
     WEAK_KINDS,
     Row,
@@ -17,8 +18,6 @@ from tg_uop.spec.node import (
     after,
     all_of,
     anything,
-    arithmetic_rows,
-    bitcast,
     constant,
     define_var,
     end,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from tg_uop.dtype.dtype import PtrDType, dtypes
 from tg_uop.ir.ops import Ops
 from tg_uop.ir.uop import UOp
+from tg_uop.spec.arithmetic import arithmetic_rows, bitcast
 from tg_uop.spec.expanded import EXPANDED, LOOPS
 from tg_uop.spec.node import (
     STRICT_KINDS,
     Row,
     Table,
-    arithmetic_rows,
-    bitcast,
     constant,
     is_void,
     loop,

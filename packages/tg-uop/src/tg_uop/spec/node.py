@@ -130,10 +130,11 @@ def like_first(node: UOp) -> str | None:
 
 def operands(count: int) -> Check:
     """Exactly so many operands."""
-    return lambda node: None if len(node.src) == count else _wrong_count(node, count)
+    return lambda node: None if len(node.src) == count else wrong_count(node, count)
 
 
-def _wrong_count(node: UOp, count: int) -> str:
+def wrong_count(node: UOp, count: int) -> str:
+    """What to say when a node has not `count` operands."""
     return f"it has {count} operands, not {len(node.src)}"
 
 
@@ -145,123 +146,8 @@ def only_effects(node: UOp) -> str | None:
     return None
 
 
-# *** arithmetic ***
-
-
-def unary(allowed: frozenset[DType]) -> Check:
-    """One operand of an allowed dtype, which is that of the result."""
-
-    def check(node: UOp) -> str | None:
-        src, dtype = node.src, node.dtype
-        if len(src) != 1:
-            return _wrong_count(node, 1)
-        if src[0].dtype is not dtype:
-            return _mixed(node)
-        return None if dtype.scalar() in allowed else _not_allowed(dtype, allowed)
-
-    return check
-
-
-def binary(allowed: frozenset[DType]) -> Check:
-    """Two operands of one allowed dtype, which is that of the result."""
-
-    def check(node: UOp) -> str | None:
-        src, dtype = node.src, node.dtype
-        if len(src) != 2:
-            return _wrong_count(node, 2)
-        if src[0].dtype is not dtype or src[1].dtype is not dtype:
-            return _mixed(node)
-        return None if dtype.scalar() in allowed else _not_allowed(dtype, allowed)
-
-    return check
-
-
-def ternary(allowed: frozenset[DType]) -> Check:
-    """Three operands of one allowed dtype, which is that of the result."""
-
-    def check(node: UOp) -> str | None:
-        if len(node.src) != 3:
-            return _wrong_count(node, 3)
-        dtype = node.dtype
-        if any(operand.dtype is not dtype for operand in node.src):
-            return _mixed(node)
-        return None if dtype.scalar() in allowed else _not_allowed(dtype, allowed)
-
-    return check
-
-
-def comparison(allowed: frozenset[DType]) -> Check:
-    """Two operands of one allowed dtype; the result is bool with as many lanes."""
-
-    def check(node: UOp) -> str | None:
-        src = node.src
-        if len(src) != 2:
-            return _wrong_count(node, 2)
-        dtype = src[0].dtype
-        if src[1].dtype is not dtype:
-            return _mixed(node)
-        if node.dtype is not dtypes.bool.vec(dtype.count):
-            return f"it gives bool for each lane, not {node.dtype}"
-        return None if dtype.scalar() in allowed else _not_allowed(dtype, allowed)
-
-    return check
-
-
-def where(allowed: frozenset[DType]) -> Check:
-    """A bool for each lane and two values of the result's dtype."""
-
-    def check(node: UOp) -> str | None:
-        src, dtype = node.src, node.dtype
-        if len(src) != 3:
-            return _wrong_count(node, 3)
-        if src[0].dtype is not dtypes.bool.vec(dtype.count):
-            return f"its condition is a bool for each lane, not {src[0].dtype}"
-        if src[1].dtype is not dtype or src[2].dtype is not dtype:
-            return _mixed(node)
-        return None if dtype.scalar() in allowed else _not_allowed(dtype, allowed)
-
-    return check
-
-
-def cast(allowed: frozenset[DType]) -> Check:
-    """One operand of an allowed dtype and as many lanes as the result."""
-
-    def check(node: UOp) -> str | None:
-        if len(node.src) != 1:
-            return _wrong_count(node, 1)
-        source, dtype = node.src[0].dtype, node.dtype
-        if source.count != dtype.count:
-            return f"it keeps the number of lanes, {source.count} are no {dtype.count}"
-        for each in (source, dtype):
-            if each.scalar() not in allowed:
-                return _not_allowed(each, allowed)
-        return None
-
-    return check
-
-
-def bitcast(allowed: frozenset[DType]) -> Check:
-    """One operand of an allowed dtype and as many bytes as the result."""
-
-    def check(node: UOp) -> str | None:
-        if len(node.src) != 1:
-            return _wrong_count(node, 1)
-        source, dtype = node.src[0].dtype, node.dtype
-        if source.itemsize != dtype.itemsize:
-            return f"it keeps the bytes, {source} has {source.itemsize}, {dtype} {dtype.itemsize}"
-        for each in (source, dtype):
-            if each.scalar() not in allowed:
-                return _not_allowed(each, allowed)
-        return None
-
-    return check
-
-
-def _mixed(node: UOp) -> str:
-    return f"{node.dtype} is made of {', '.join(str(s.dtype) for s in node.src)}"
-
-
-def _not_allowed(dtype: DType, allowed: frozenset[DType]) -> str:
+def not_allowed(dtype: DType, allowed: frozenset[DType]) -> str:
+    """What to say when a dtype is not among those allowed."""
     names = ", ".join(d.name for d in sorted(allowed))
     return f"{dtype} is none of its dtypes ({names})"
 
@@ -290,7 +176,7 @@ def constant(allowed: frozenset[DType], *, invalid: bool) -> Check:
             return "it has no operands"
         dtype = node.dtype.scalar()
         if dtype not in allowed:
-            return _not_allowed(dtype, allowed)
+            return not_allowed(dtype, allowed)
         if isinstance(node.arg, InvalidType):
             return None if invalid else "Invalid has become a gate by now"
         return constant_problem(node.arg, dtype)
@@ -308,7 +194,7 @@ def vector_constant(allowed: frozenset[DType], *, invalid: bool) -> Check:
         if not isinstance(lanes, tuple) or len(lanes) != node.dtype.count or len(lanes) < 2:
             return f"it has one constant for each of two or more lanes, {lanes!r} has not"
         if dtype not in allowed:
-            return _not_allowed(dtype, allowed)
+            return not_allowed(dtype, allowed)
         for value in lanes:
             if isinstance(value, InvalidType) and invalid:
                 continue
@@ -351,7 +237,7 @@ def stack(node: UOp) -> str | None:
 def gep(node: UOp) -> str | None:
     """A tuple of lanes that the operand has; the result has one for each."""
     if len(node.src) != 1:
-        return _wrong_count(node, 1)
+        return wrong_count(node, 1)
     source, lanes = node.src[0].dtype, node.arg
     if not isinstance(lanes, tuple) or not lanes:
         return f"its arg is a tuple of lanes, not {lanes!r}"
@@ -376,7 +262,7 @@ def loop(axis_types: Iterable[AxisType], index: frozenset[DType]) -> Check:
         if not node.src or node.src[0].dtype is not node.dtype:
             return f"its first operand is its size, of its dtype {node.dtype}"
         if node.dtype not in index:
-            return _not_allowed(node.dtype, index)
+            return not_allowed(node.dtype, index)
         if arg.axis_type not in allowed:
             return f"no {arg.axis_type!r} axes are left here"
         if arg.axis_type in REPLICATED and node.src[0].op is not Ops.CONST:
@@ -425,7 +311,7 @@ def reduce_ranges(allowed: frozenset[DType]) -> Check:
                 return f"it runs over reduce axes, {closed.axis_type!r} is none"
         if node.arg is Ops.ADD and node.dtype.is_bool:
             return "a sum of bool is taken in int"
-        return None if node.dtype.scalar() in allowed else _not_allowed(node.dtype, allowed)
+        return None if node.dtype.scalar() in allowed else not_allowed(node.dtype, allowed)
 
     return check
 
@@ -438,7 +324,7 @@ def special(index: frozenset[DType]) -> Check:
             return f"its arg is a SpecialArg, not {node.arg!r}"
         if len(node.src) != 1 or node.src[0].dtype is not node.dtype:
             return f"its operand is its size, of its dtype {node.dtype}"
-        return None if node.dtype in index else _not_allowed(node.dtype, index)
+        return None if node.dtype in index else not_allowed(node.dtype, index)
 
     return check
 
@@ -476,38 +362,3 @@ def after(node: UOp) -> str | None:
 def text_arg(node: UOp) -> str | None:
     """A text in `arg`."""
     return None if isinstance(node.arg, str) else f"its arg is a text, not {node.arg!r}"
-
-
-def arithmetic_rows(kinds: Kinds, *, bool_sums: bool) -> Table:
-    """The rows of ALU ops that all forms share.
-
-    `bool_sums` admits ADD and MUL of bool (OR and AND), which only the upper forms have.
-    """
-    ints, floats, numbers = kinds.ints, kinds.floats, kinds.numbers
-    logic = ints | BOOL
-    sums = kinds.values if bool_sums else numbers
-    rows = {
-        Ops.ADD: Row("sum; of bool it is OR", binary(sums)),
-        Ops.MUL: Row("product; of bool it is AND", binary(sums)),
-        Ops.MAX: Row("the larger, NaN if there is one", binary(sums)),
-        Ops.SUB: Row("difference", binary(numbers)),
-        Ops.NEG: Row("minus", unary(numbers)),
-        Ops.IDIV: Row("quotient truncated toward zero, 0 for a divisor of 0", binary(ints)),
-        Ops.MOD: Row("remainder with the sign of the dividend", binary(ints)),
-        Ops.SHL: Row("shift left, 0 from the width on", binary(ints)),
-        Ops.SHR: Row("shift right, by the sign where there is one", binary(ints)),
-        Ops.AND: Row("bits of both", binary(logic)),
-        Ops.OR: Row("bits of either", binary(logic)),
-        Ops.XOR: Row("bits of just one", binary(logic)),
-        Ops.FDIV: Row("IEEE quotient", binary(floats)),
-        Ops.POW: Row("power", binary(floats)),
-        Ops.THREEFRY: Row("random bits", binary(frozenset({dtypes.uint64}))),
-        Ops.WHERE: Row("one of two values", where(kinds.values)),
-        Ops.MULACC: Row("product and sum, rounded once or twice", ternary(numbers)),
-        Ops.CAST: Row("conversion", cast(kinds.values)),
-    }
-    for op in (Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIPROCAL, Ops.TRUNC):
-        rows[op] = Row("a function of floats", unary(floats))
-    for op in GroupOp.Comparison:
-        rows[op] = Row("a comparison", comparison(kinds.values))
-    return rows

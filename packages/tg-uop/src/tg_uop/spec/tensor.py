@@ -6,6 +6,7 @@ from tg_uop.dtype.dtype import InvalidType, dtypes
 from tg_uop.ir.args import BufferArg, CallArg, ParamArg, ReduceArg
 from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.uop import UOp
+from tg_uop.spec.arithmetic import arithmetic_rows
 from tg_uop.spec.node import (
     WEAK_KINDS,
     Check,
@@ -14,7 +15,6 @@ from tg_uop.spec.node import (
     after,
     all_of,
     anything,
-    arithmetic_rows,
     constant_problem,
     define_var,
     is_void,
