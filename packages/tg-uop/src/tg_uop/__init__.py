@@ -10,6 +10,7 @@ from tg_uop.dtype.dtype import (
     PtrDType,
     dtypes,
 )
+from tg_uop.dtype.promote import can_lossless_cast, least_upper_dtype
 from tg_uop.eval.graph import evaluate, sym_infer
 from tg_uop.ir.args import Estimates, KernelInfo, Opt, OptOps, ProgramInfo
 from tg_uop.ir.axis import AxisType
@@ -43,10 +44,12 @@ __all__ = [
     "UOp",
     "UPat",
     "Variable",
+    "can_lossless_cast",
     "dtypes",
     "evaluate",
     "getenv",
     "graph_rewrite",
+    "least_upper_dtype",
     "render",
     "rule",
     "sint",
