@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 
@@ -17,6 +18,7 @@ from tg_uop.rewrite.passes import Form, Pass, Pipeline
 from tg_uop.spec.node import Form as SpecForm
 from tg_uop.spec.verify import verify
 
+from tg_codegen.analyze.cost import estimate_kernel
 from tg_codegen.canonicalize.accesses import flatten_accesses
 from tg_codegen.canonicalize.ranges import drop_single_steps, merge_ranges, split_ranges
 from tg_codegen.canonicalize.reduces import simplify_reduces
@@ -252,4 +254,6 @@ def _launch_data(given: UOp, kernel: UOp, linear: UOp, caps: Capabilities) -> Pr
     if not any(n.op in (Ops.PARAM, Ops.STORE) for n in nodes):
         nodes = tuple(kernel.toposort())
     info = kernel.arg if isinstance(kernel.arg, KernelInfo) else KernelInfo()
+    if info.estimates is None:
+        info = replace(info, estimates=estimate_kernel(given))
     return program_info(nodes, info, unique_name(given, kernel), caps.has_local)

@@ -28,7 +28,7 @@ def unique_name(given: UOp, optimized: UOp) -> str:
 def program_info(
     nodes: Iterable[UOp], info: KernelInfo, name: str, has_groups: bool
 ) -> ProgramInfo:
-    """Launch data from the nodes of a kernel in lowered or linear form.
+    """Launch data from the nodes of a kernel, in kernel, lowered or linear form.
 
     `has_groups` says whether the device launches work-groups (else it numbers threads).
     """
@@ -44,10 +44,12 @@ def program_info(
             variables[node.var_name] = node
         elif node.op is Ops.SPECIAL and isinstance(node.arg, SpecialArg):
             sizes[node.arg.name] = node.size
-        elif node.op is Ops.STORE:
+        if node.op is Ops.STORE:
             stored.update(_slots_of(node.stored_target))
-        elif node.op is Ops.LOAD:
-            loaded.update(_slots_of(node.load_index))
+        read = node.src[1:] if node.op is Ops.STORE else node.src
+        for operand in read:
+            if operand.op is Ops.INDEX:
+                loaded.update(_slots_of(operand))
     return ProgramInfo(
         name=name,
         global_size=_global_size(sizes, has_groups),

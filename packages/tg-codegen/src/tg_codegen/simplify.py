@@ -5,6 +5,7 @@ from __future__ import annotations
 from tg_uop import Ops, UOp, dtypes
 from tg_uop.rewrite.driver import graph_rewrite
 from tg_uop.rules.sets import INDEX_MATH
+from tg_uop.rules.simplify import simplify
 
 _INDEX_DTYPES = frozenset((dtypes.weakint, dtypes.bool))
 
@@ -18,7 +19,7 @@ class Simplifier:
     def __call__(self, kernel: UOp) -> UOp:
         if kernel is self.result:
             return kernel
-        self.result = graph_rewrite(kernel, INDEX_MATH, name="simplify")
+        self.result = simplify(kernel)
         return self.result
 
 

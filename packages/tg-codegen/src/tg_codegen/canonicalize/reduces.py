@@ -38,15 +38,18 @@ def _without_ranges(node: UOp) -> UOp | None:
 def _without_loop(node: UOp) -> UOp | None:
     """A loop that the value does not depend on repeats it: n * x for a sum, x for a maximum."""
     live = node.reduced_value.ranges
-    for loop in node.reduce_ranges:
-        if loop in live or loop.vmax < 0:
-            continue
-        rest = tuple(r for r in node.reduce_ranges if r is not loop)
-        inner = node.replace(src=(node.reduced_value, *rest)) if rest else node.reduced_value
-        repeated = repeat(node.reduce_op, inner, loop)
-        if repeated is not None:
-            return repeated
-    return None
+    idle = [loop for loop in node.reduce_ranges if loop not in live]
+    if not idle:
+        return None
+    rest = tuple(loop for loop in node.reduce_ranges if loop in live)
+    found: UOp | None = node.reduced_value
+    if rest:
+        found = simplified(node.replace(src=(node.reduced_value, *rest)))
+    for loop in idle:
+        found = repeat(node.reduce_op, found, loop)
+        if found is None:
+            return None
+    return found
 
 
 def repeat(op: Ops, value: UOp, loop: UOp) -> UOp | None:

@@ -51,15 +51,14 @@ def place_on_grid(kernel: UOp, caps: Capabilities) -> UOp:
 
 def keep_only_ranges_closed(kernel: UOp) -> UOp:
     """The kernel with ENDs that close nothing but RANGEs."""
-    stale = [
-        n
-        for n in kernel.toposort()
-        if n.op is Ops.END and any(r.op is not Ops.RANGE for r in n.ended_ranges)
-    ]
-    for end in stale:
-        ranges = tuple(r for r in end.ended_ranges if r.op is Ops.RANGE)
-        kernel = kernel.substitute({end: end.ended_effect.end(*ranges)})
-    return kernel
+    done: dict[UOp, UOp] = {}
+    for node in kernel.toposort():
+        src = tuple(done[s] for s in node.src)
+        if node.op is Ops.END:
+            done[node] = src[0].end(*(r for r in src[1:] if r.op is Ops.RANGE))
+        else:
+            done[node] = node if src == node.src else node.replace(src=src)
+    return done[kernel]
 
 
 def launch_indices(prefix: str, axes: Sequence[UOp], limits: Sequence[int]) -> dict[UOp, UOp]:

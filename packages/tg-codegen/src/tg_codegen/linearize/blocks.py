@@ -42,14 +42,20 @@ class BlockTree:
 
 def single_ends(kernel: UOp) -> UOp:
     """The kernel with one END for each loop, nested, outer loops outside."""
-    several = [n for n in kernel.toposort() if n.op is Ops.END and len(n.ended_ranges) > 1]
-    for end in several:
-        ordered = sorted(end.ended_ranges, key=lambda r: r.range_arg.axis_id, reverse=True)
-        nested = end.ended_effect
-        for loop in ordered:
-            nested = nested.end(loop)
-        kernel = kernel.substitute({end: nested})
-    return kernel
+    order = kernel.toposort()
+    if not any(n.op is Ops.END and len(n.ended_ranges) > 1 for n in order):
+        return kernel
+    done: dict[UOp, UOp] = {}
+    for node in order:
+        src = tuple(done[s] for s in node.src)
+        if node.op is Ops.END:
+            nested = src[0]
+            for loop in sorted(src[1:], key=lambda r: r.range_arg.axis_id, reverse=True):
+                nested = nested.end(loop)
+            done[node] = nested
+        else:
+            done[node] = node if src == node.src else node.replace(src=src)
+    return done[kernel]
 
 
 def block_tree(order: Iterable[UOp]) -> BlockTree:

@@ -6,41 +6,64 @@ from collections.abc import Sequence
 
 from tg_uop import Ops, UOp
 
+# a store may not move past these: they begin or end a block, or something waits for stores
+_FENCES = frozenset((Ops.RANGE, Ops.END, Ops.AFTER, Ops.BARRIER, Ops.IF, Ops.ENDIF))
+
 
 def with_branches(instructions: Sequence[UOp]) -> list[UOp]:
     """The instructions with no scalar gate left on a store.
 
-    Neighbouring stores under one condition share a branch.
+    Stores under one condition share a branch where nothing between them waits for a store.
     """
     gated = [i for i in instructions if i.op is Ops.STORE and store_gate(i) is not None]
     if not gated:
         return list(instructions)
-    unused = _addresses_only_of(gated, instructions)
-    elsewhere = set(instructions)
-    found: list[UOp] = []
-    branch: UOp | None = None
+    writer = _Branches(instructions, _addresses_only_of(gated, instructions))
     for instruction in instructions:
-        if instruction in unused:
-            continue
+        writer.take(instruction)
+    writer.flush()
+    return writer.written
+
+
+class _Branches:
+    """Writes instructions, and holds gated stores back until their branch must be written."""
+
+    def __init__(self, instructions: Sequence[UOp], unused: set[UOp]) -> None:
+        self.unused = unused
+        self.elsewhere = set(instructions) - unused
+        self.written: list[UOp] = []
+        self.waiting: dict[UOp, list[UOp]] = {}
+
+    def take(self, instruction: UOp) -> None:
+        if instruction in self.unused:
+            return
+        if instruction.op in _FENCES:
+            self.flush()
         gate = store_gate(instruction) if instruction.op is Ops.STORE else None
-        if branch is not None and (gate is None or branch.src[0] is not gate):
-            found.append(UOp(Ops.ENDIF, src=(branch,)))
-            branch = None
         if gate is None:
-            found.append(instruction)
-            continue
-        if branch is None:
-            branch = UOp(Ops.IF, src=(gate,), tag=len(found))
-            found.append(branch)
-        target = instruction.stored_target
+            self.written.append(instruction)
+        else:
+            self.waiting.setdefault(gate, []).append(instruction)
+
+    def flush(self) -> None:
+        """Write the branches that wait."""
+        for gate, stores in self.waiting.items():
+            # two branches on one condition are two nodes
+            branch = UOp(Ops.IF, src=(gate,), tag=len(self.written))
+            self.written.append(branch)
+            for store in stores:
+                self._write_plain(store)
+            self.written.append(UOp(Ops.ENDIF, src=(branch,)))
+        self.waiting.clear()
+
+    def _write_plain(self, store: UOp) -> None:
+        target = store.stored_target
         address = target.replace(src=target.src[:2])
-        if address in elsewhere:
-            address = address.rtag(len(found))
-        found.append(address)
-        found.append(instruction.replace(src=(address, *instruction.src[1:])))
-    if branch is not None:
-        found.append(UOp(Ops.ENDIF, src=(branch,)))
-    return found
+        if address in self.elsewhere:
+            address = address.rtag(len(self.written))
+        self.elsewhere.add(address)
+        self.written.append(address)
+        self.written.append(store.replace(src=(address, *store.src[1:])))
 
 
 def store_gate(store: UOp) -> UOp | None:
