@@ -19,6 +19,7 @@ from tg_uop.ir.uop import UOp, Variable, sint
 from tg_uop.rewrite.driver import graph_rewrite
 from tg_uop.rewrite.matcher import PatternMatcher, rule
 from tg_uop.rewrite.pattern import UPat
+from tg_uop.rules.simplify import resolve
 from tg_uop.target import Target
 from tg_uop.text.expr import render
 
@@ -51,6 +52,7 @@ __all__ = [
     "graph_rewrite",
     "least_upper_dtype",
     "render",
+    "resolve",
     "rule",
     "sint",
     "sym_infer",
