@@ -42,13 +42,14 @@ def _without_loop(node: UOp) -> UOp | None:
     if not idle:
         return None
     rest = tuple(loop for loop in node.reduce_ranges if loop in live)
-    found: UOp | None = node.reduced_value
+    found = node.reduced_value
     if rest:
-        found = simplified(node.replace(src=(node.reduced_value, *rest)))
+        found = simplified(node.replace(src=(found, *rest)))
     for loop in idle:
-        found = repeat(node.reduce_op, found, loop)
-        if found is None:
+        repeated = repeat(node.reduce_op, found, loop)
+        if repeated is None:
             return None
+        found = repeated
     return found
 
 
