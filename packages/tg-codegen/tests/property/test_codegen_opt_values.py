@@ -88,7 +88,16 @@ def pointwise(m: int, n: int) -> tuple[UOp, tuple[int, ...]]:
 
 
 SIZES = st.integers(1, 8)
+def squares(m: int, n: int, k: int) -> tuple[UOp, tuple[int, ...]]:
+    """A sum over two loops with an epilogue."""
+    i, r, s = loop(m, 0), reduce_loop(n, 1), reduce_loop(k, 2)
+    value = buffer(1, m * n * k).index((i * n + r) * k + s)
+    total = (value * buffer(2, n).index(r)).reduce(r, s)
+    return kernel(buffer(0, m), i, total * 2 + i.cast(INT), i), (m, m * n * k, n)
+
+
 KERNELS = st.one_of(
+    st.builds(squares, SIZES, SIZES, st.integers(1, 4)),
     st.builds(matmul, SIZES, SIZES, SIZES),
     st.builds(convolution, st.integers(1, 4), st.integers(2, 8), st.integers(1, 4)),
     st.builds(centered, SIZES, SIZES, st.sampled_from((Ops.ADD, Ops.MAX))),
@@ -104,6 +113,7 @@ SPLITS = (
     OptOps.THREAD,
     OptOps.GROUP,
     OptOps.GROUPTOP,
+    OptOps.BLOCK,
 )
 OPTS = st.one_of(
     st.builds(Opt, st.sampled_from(SPLITS), AXES, AMOUNTS),
