@@ -55,6 +55,12 @@ def test_vectors_are_tuples() -> None:
     assert evaluate(counting.alu(Ops.CMPLT, three)) == (True, True, True, False)
 
 
+def test_a_constant_has_the_value_that_its_dtype_holds() -> None:
+    tenth = UOp.const(dtypes.float, 0.1)
+    assert evaluate(tenth.cast(dtypes.double)) == 0.10000000149011612
+    assert evaluate(UOp.const(dtypes.half.vec(2), (0.1, 1.0))) == (0.0999755859375, 1.0)
+
+
 def test_results_that_are_no_integer() -> None:
     with pytest.raises(EvaluationError, match="no integer"):
         sym_infer(UOp.const(dtypes.float, 0.5), {})

@@ -66,9 +66,9 @@ def _node_value(node: UOp, known: dict[UOp, Result], variables: VarValues) -> Re
     if op in GroupOp.ALU:
         return _alu(op, dtype, [known[s] for s in node.src])
     if op is Ops.CONST:
-        return _splat(node.arg, dtype)
+        return _constant(node.arg, dtype)
     if op is Ops.VCONST:
-        return node.arg  # type: ignore[return-value]
+        return tuple(_constant_lane(lane, dtype) for lane in node.arg)  # type: ignore[attr-defined]
     if op is Ops.DEFINE_VAR:
         if node.var_name not in variables:
             raise UnboundVariableError(name=node.var_name, given=sorted(variables))
@@ -86,9 +86,17 @@ def _node_value(node: UOp, known: dict[UOp, Result], variables: VarValues) -> Re
     )
 
 
-def _splat(value: object, dtype: DType) -> Result:
-    assert isinstance(value, (bool, int, float, InvalidType)), f"{value!r} is no constant"
-    return value if dtype.count == 1 else (value,) * dtype.count
+def _constant(value: object, dtype: DType) -> Result:
+    lane = _constant_lane(value, dtype)
+    return lane if dtype.count == 1 else (lane,) * dtype.count
+
+
+def _constant_lane(value: object, dtype: DType) -> Lane:
+    """What the constant is in its dtype: 0.1 in float16 is the float16 nearest to it."""
+    if isinstance(value, InvalidType):
+        return value
+    assert isinstance(value, (bool, int, float)), f"{value!r} is no constant"
+    return convert(value, dtype)
 
 
 def _picked(source: Result, lanes: tuple[int, ...]) -> Result:
