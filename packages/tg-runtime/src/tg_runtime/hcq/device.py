@@ -26,6 +26,9 @@ KERNEL_TIMEOUT = ContextVar(
 )
 
 
+_PATIENCE_AT_EXIT_S = 5.0
+
+
 @dataclass(frozen=True, slots=True)
 class PendingStamps:
     """Start and end times that the queue writes, and what they belong to."""
@@ -101,6 +104,14 @@ class HCQCompiled(Compiled):
         """Wait for everything submitted. Raises `DeviceTimeoutError`."""
         self.wait_for(self.timeline_value)
         if self._deferred or self._stamps:
+            self.collect()
+
+    def finalize(self) -> None:
+        """Wait for what was submitted, but not for ever: a kernel that hangs must not keep the
+        process from ending."""
+        self.closed = True
+        patience = min(KERNEL_TIMEOUT.value or _PATIENCE_AT_EXIT_S, _PATIENCE_AT_EXIT_S)
+        if self.timeline_signal.wait(self.timeline_value, patience):
             self.collect()
 
     def defer(self, action: Callable[[], None]) -> None:

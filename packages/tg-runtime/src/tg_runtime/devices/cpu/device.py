@@ -99,10 +99,11 @@ class CPUDevice(HCQCompiled):
         return _MOST
 
     def finalize(self) -> None:
-        """Finish the work and stop the queue's thread."""
+        """Finish the work and stop the queue's thread; one that hangs is left behind."""
         super().finalize()
         _devices.remove(self)
-        self.processor.close_queue(self.queue)
+        if self.has_passed(self.timeline_value):
+            self.processor.close_queue(self.queue)
 
 
 def compiler_for(target: Target) -> Compiler:

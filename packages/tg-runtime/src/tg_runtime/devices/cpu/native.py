@@ -34,7 +34,7 @@ _QUEUE_POOL_64, _QUEUE_HEAD_64, _QUEUE_OWNER = 3, 8, 18
 # A spin is one pause instruction (some 40 ns on Intel since Skylake, 10 to 20 ns elsewhere). A
 # helper spins through the gap between two kernels of one command buffer; a processor only through
 # the gap between two submits in a row, as it may hold the core that the host thread needs.
-_HELPER_SPINS: Final = 1000
+_HELPER_SPINS: Final = 2000
 _PROCESSOR_SPINS: Final = 200
 _WAIT_SPINS: Final = 400
 # kernels keep their local arrays on the stack

@@ -7,8 +7,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from queue import SimpleQueue
 
 from tg_runtime.hcq.commands import (
     COMMAND_SIZE,
@@ -23,6 +23,7 @@ from tg_runtime.hcq.commands import (
 )
 from tg_runtime.host.memory_map import view_memory
 
+_STOP_SECONDS = 2.0
 _Kernel = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64)
 
 
@@ -59,6 +60,57 @@ class _Queue:
             run(*entry)
 
 
+class _SharedKernel:
+    """A kernel with several core ids, which threads take one by one."""
+
+    def __init__(self, command: Exec, helpers: int) -> None:
+        self._command = command
+        self._kernel = _Kernel(command.function)
+        self._next = iter(range(command.cores))
+        self._running = helpers + 1
+        self._lock = threading.Lock()
+        self.done = threading.Event()
+
+    def take_part(self) -> None:
+        """Run core ids until none is left; whoever is last says that all are done."""
+        for core in iter(self._take, None):
+            self._kernel(self._command.arguments, core)
+        with self._lock:
+            self._running -= 1
+            if self._running == 0:
+                self.done.set()
+
+    def _take(self) -> int | None:
+        with self._lock:
+            return next(self._next, None)
+
+
+class _Helpers:
+    """Threads that take part in shared kernels."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._work: SimpleQueue[_SharedKernel | None] = SimpleQueue()
+        for index in range(number):
+            # daemons: they are stopped when the device is, at exit
+            threading.Thread(target=self._serve, name=f"tg-cpu-helper-{index}", daemon=True).start()
+
+    def run(self, command: Exec) -> None:
+        shared = _SharedKernel(command, self.number)
+        for _ in range(self.number):
+            self._work.put(shared)
+        shared.take_part()
+        shared.done.wait()
+
+    def stop(self) -> None:
+        for _ in range(self.number):
+            self._work.put(None)
+
+    def _serve(self) -> None:
+        for shared in iter(self._work.get, None):
+            shared.take_part()
+
+
 class PortableProcessor:
     """Works wherever Python has threads; kernels themselves run without the interpreter lock."""
 
@@ -69,7 +121,7 @@ class PortableProcessor:
         self._signals = threading.Condition()
         self._names = count(1)
         self._queues: dict[int, _Queue] = {}
-        self._helpers: ThreadPoolExecutor | None = None
+        self._helpers: _Helpers | None = None
         self._lock = threading.Lock()
 
     def open_queue(self) -> int:
@@ -87,9 +139,9 @@ class PortableProcessor:
             closed.stopping = True
             closed.bell.notify_all()
         if closed.thread is not None:
-            closed.thread.join()
+            closed.thread.join(_STOP_SECONDS)
         if not self._queues and self._helpers is not None:
-            self._helpers.shutdown(wait=True)
+            self._helpers.stop()
             self._helpers = None
 
     def submit(self, queue: int, commands: int, number: int, inline: bool) -> None:
@@ -147,16 +199,12 @@ class PortableProcessor:
             for core in range(command.cores):
                 kernel(command.arguments, core)
         else:
-            parts = self._pool().map(
-                lambda core: kernel(command.arguments, core), range(command.cores)
-            )
-            for _ in parts:
-                pass
+            self._pool().run(command)
         if command.stamp:
             _write(command.stamp + 8, time.perf_counter_ns())
 
-    def _pool(self) -> ThreadPoolExecutor:
+    def _pool(self) -> _Helpers:
         with self._lock:
             if self._helpers is None:
-                self._helpers = ThreadPoolExecutor(self._threads, thread_name_prefix="tg-cpu")
+                self._helpers = _Helpers(self._threads - 1)
             return self._helpers
