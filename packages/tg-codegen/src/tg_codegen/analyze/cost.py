@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tg_uop import AddrSpace, Estimates, GroupOp, Ops, PtrDType, UOp, sint
+from tg_uop import AddrSpace, AxisType, Estimates, GroupOp, Ops, PtrDType, UOp, sint
 
 _ACCESSES = frozenset((Ops.LOAD, Ops.STORE))
 
@@ -12,19 +12,24 @@ _ACCESSES = frozenset((Ops.LOAD, Ops.STORE))
 def estimate_kernel(ast: UOp) -> Estimates:
     """The work of a kernel form SINK, before or after Opts.
 
-    Each operation counts as often as its loops run, so what a reduction leaves outside of an inner
-    loop counts once. Address arithmetic counts nothing. Sizes that are not known stay symbolic.
+    Each operation counts as often as it runs: in the innermost loop that it depends on, and in
+    the loops around that one. So what a reduction leaves outside of an inner loop counts once, and
+    what does not depend on a replicated axis is shared by its copies. Address arithmetic counts
+    nothing. Sizes that are not known stay symbolic.
     """
     work = _Work()
-    stored = _stored_targets(ast)
+    around = _surroundings(ast)
     for node in _value_nodes(ast):
-        steps = _steps(node.ranges)
+        steps = _steps(_executed_loops(node.ranges, around))
         if node.op is Ops.REDUCE:
-            work.add_operations(_steps([*node.reduced_value.ranges]))
+            work.add_operations(_steps(_executed_loops(node.reduced_value.ranges, around)))
         elif node.op in GroupOp.ALU:
             work.add_operations(steps * _operations(node))
         elif node.op is Ops.INDEX:
-            work.add_access(node.index_buffer, steps, node.dtype.itemsize, node in stored)
+            work.add_access(node.index_buffer, steps, node.dtype.itemsize, False)
+        elif node.op is Ops.STORE:
+            target = node.stored_target
+            work.add_access(target, steps, target.dtype.itemsize, True)
     return work.estimates()
 
 
@@ -123,16 +128,41 @@ def _steps(loops: Iterable[UOp]) -> sint:
     return total
 
 
+def _surroundings(ast: UOp) -> dict[UOp, dict[UOp, None]]:
+    """For each loop the loops around it; replicated axes are around nothing."""
+    around: dict[UOp, dict[UOp, None]] = {}
+    for node in ast.toposort():
+        if node.op not in (Ops.END, Ops.REDUCE):
+            continue
+        outer = {loop: None for loop in node.ranges if not _is_replicated(loop)}
+        closed = [loop for loop in node.src[1:] if loop.op is Ops.RANGE]
+        for loop in sorted(closed, key=lambda r: r.range_arg.axis_id):
+            known = around.setdefault(loop, {})
+            if not _is_replicated(loop):
+                known.update(outer)
+                outer[loop] = None
+    return around
+
+
+def _is_replicated(loop: UOp) -> bool:
+    return loop.axis_type in (AxisType.UPCAST, AxisType.UNROLL)
+
+
+def _executed_loops(loops: Iterable[UOp], around: dict[UOp, dict[UOp, None]]) -> dict[UOp, None]:
+    """The loops that something runs in, given those that it depends on."""
+    found: dict[UOp, None] = {}
+    for loop in loops:
+        found[loop] = None
+        found.update(around.get(loop, {}))
+    return found
+
+
 def _plain(count: sint) -> sint:
     """A symbolic count in simple form, a known one as an int."""
     if isinstance(count, int):
         return count
     simple = count.simplify()
     return simple.const_value if simple.op is Ops.CONST else simple
-
-
-def _stored_targets(ast: UOp) -> set[UOp]:
-    return {node.stored_target for node in ast.toposort() if node.op is Ops.STORE}
 
 
 def _value_nodes(ast: UOp) -> list[UOp]:
@@ -146,6 +176,8 @@ def _value_nodes(ast: UOp) -> list[UOp]:
         order[node] = None
         if node.op is Ops.INDEX:
             stack.append(node.index_buffer)
+        elif node.op is Ops.STORE:
+            stack += [node.stored_target.index_buffer, node.stored_value]
         elif node.op in (Ops.END, Ops.REDUCE):
             stack.append(node.src[0])
         elif node.op is not Ops.RANGE:

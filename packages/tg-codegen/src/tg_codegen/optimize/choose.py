@@ -28,7 +28,7 @@ def optimized(ast: UOp, renderer: HasCapabilities, options: Options) -> UOp:
     view = Scheduler(ast, renderer)
     wanted = view.info.opts_to_apply
     if wanted is not None:
-        if view.caps.has_local and wanted:
+        if view.caps.has_local:
             view.convert_loop_to_global()
         for opt in wanted:
             view.apply_opt(opt)
