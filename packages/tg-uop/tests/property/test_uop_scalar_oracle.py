@@ -103,3 +103,25 @@ def test_product_sum_is_correctly_rounded(left: float, right: float, addend: flo
     for neighbour in (np.nextafter(np.float32(ours), np.float32(s)) for s in (-np.inf, np.inf)):
         if np.isfinite(neighbour):
             assert abs(Fraction(ours) - exact) <= abs(Fraction(float(neighbour)) - exact)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.bfloat16, *dtypes.fp8s], ids=repr)
+@settings(max_examples=100)
+@given(left=st.floats(width=32), right=st.floats(width=32))
+def test_narrow_float_ops(dtype: DType, left: float, right: float) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    names = {
+        dtypes.bfloat16: "bfloat16",
+        dtypes.fp8e4m3: "float8_e4m3fn",
+        dtypes.fp8e5m2: "float8_e5m2",
+        dtypes.fp8e4m3fnuz: "float8_e4m3fnuz",
+        dtypes.fp8e5m2fnuz: "float8_e5m2fnuz",
+    }
+    narrow = np.dtype(getattr(ml_dtypes, names[dtype]))
+    a, b = round_float(left, dtype), round_float(right, dtype)
+    x, y = np.asarray([a]).astype(narrow), np.asarray([b]).astype(narrow)
+    with np.errstate(all="ignore"):
+        for op, function in ((Ops.ADD, np.add), (Ops.MUL, np.multiply), (Ops.SUB, np.subtract)):
+            theirs = float(function(x, y)[0])
+            ours = alu(op, dtype, (a, b))
+            assert math.isnan(ours) if math.isnan(theirs) else ours == theirs, op
