@@ -15,6 +15,7 @@ from math import prod
 
 from tg_uop import AxisType, Ops, UOp, dtypes
 
+from tg_codegen.optimize.linear_index import linear_form, split_gate
 from tg_codegen.optimize.loop_nest import LoopNest, identity_element
 from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops, replace_nodes
 from tg_codegen.optimize.staging import StagingRefusal, free_scratch, free_slot
@@ -44,9 +45,7 @@ def block_reduction(nest: LoopNest, loop: UOp) -> UOp:
     axes = sum_axes(node, root)
     size = prod(int(r.vmax) + 1 for r in axes)
     scratch = UOp.define_local(free_slot(nest.ast), node.dtype, size)
-    starting = _copies(axes, 0)
-    clear = scratch.index(_flat(starting.values())).store(identity_element(node.reduce_op, node))
-    sums = scratch.after(clear.end(*starting.values()))
+    sums = scratch.after(_clear(scratch, size, identity_element(node.reduce_op, node)))
 
     arg = loop.range_arg
     block = UOp.range(int(loop.size), (_OUTERMOST, *arg.axis_id), AxisType.LOOP)
@@ -56,8 +55,8 @@ def block_reduction(nest: LoopNest, loop: UOp) -> UOp:
     total = scratch.after(update)
 
     effect = replace_nodes(root.ended_effect, {node: total.index(_flat(axes))})
-    finishing = _copies([r for r in root.ended_ranges if r.axis_type is not AxisType.THREAD], 1)
     threads = [r for r in root.ended_ranges if r.axis_type is AxisType.THREAD]
+    finishing = {r: _finishing_loop(r, root) for r in root.ended_ranges if r not in threads}
     finished = _renamed_outside(effect, total, finishing).end(*threads, *finishing.values())
     return nest.ast.replace(src=(finished,))
 
@@ -89,18 +88,25 @@ def _only_reduction(nest: LoopNest, loop: UOp) -> tuple[UOp, UOp]:
     return roots[0], nest.reduces[0]
 
 
-def _copies(loops: Iterable[UOp], group: int) -> dict[UOp, UOp]:
-    """Loops of the same sizes and roles, with numbers of their own."""
-    return {
-        loop: loop.replace(
-            arg=type(loop.range_arg)(
-                (_SUMS_AXIS + group, *loop.range_arg.axis_id),
-                loop.axis_type,
-                loop.range_arg.lanes,
-            )
-        )
-        for loop in loops
-    }
+def _clear(scratch: UOp, size: int, start: UOp) -> UOp:
+    """Store the start value of a reduction in `size` elements."""
+    wide = next((n for n in (32, 16, 8, 4) if size % n == 0), 1)
+    step = UOp.range(size // wide, (_SUMS_AXIS, 0))
+    if wide == 1:
+        return scratch.index(step).store(start).end(step)
+    lane = UOp.range(wide, (_SUMS_AXIS, 1), AxisType.UPCAST, lanes=True)
+    return scratch.index(step * wide + lane).store(start).end(step, lane)
+
+
+def _finishing_loop(loop: UOp, root: UOp) -> UOp:
+    """The loop by which results are written: plain, unless its lanes are contiguous in memory."""
+    arg = loop.range_arg
+    target = root.ended_effect.stored_target
+    _, address = split_gate(target.index_expr)
+    keeps_lanes = arg.lanes and linear_form(address).stride(loop) == 1
+    role = arg.axis_type if keeps_lanes else AxisType.LOOP
+    path = (_SUMS_AXIS + 1, *arg.axis_id)
+    return loop.replace(arg=type(arg)(path, role, keeps_lanes))
 
 
 def _flat(loops: Iterable[UOp]) -> UOp:

@@ -23,6 +23,8 @@ from tg_codegen.optimize.loop_rewrite import replace_nodes
 
 # vectors in which the fastest axis is copied where it is contiguous in the source, too
 _COPY_LANES = (32, 16, 8, 4)
+# how much of the fastest axis is copied in one go where it is not
+_COPY_STRIPS = (16, 8, 4)
 
 
 class StagingRefusal(Exception):
@@ -279,22 +281,7 @@ _COPY_AXIS = 1 << 20
 
 def _tile_of(form: LinearForm, gate: UOp | None, axes: list[TileAxis], slot: int) -> Tile | None:
     """The tile with these axes, None where the gate cannot be written in its coordinates."""
-    coordinates: list[UOp] = []
-    loops: list[UOp] = []
-    for number, axis in enumerate(axes):
-        fastest = number == len(axes) - 1
-        wide = _copy_lanes(axis) if fastest else 1
-        path = (_COPY_AXIS + slot, number)
-        position = UOp.const(dtypes.weakint, 0)
-        if axis.extent > wide:
-            step = UOp.range(axis.extent // wide, (*path, 0))
-            loops.append(step)
-            position = step * wide if wide > 1 else step
-        if wide > 1:
-            lane = UOp.range(wide, (*path, 1), AxisType.UPCAST, lanes=True)
-            loops.append(lane)
-            position = position + lane if axis.extent > wide else lane
-        coordinates.append(position)
+    coordinates, loops = _copy_loops(axes, slot)
     places = list(zip(axes, coordinates, strict=True))
     address = _rewritten(form, places)
     condition = None if gate is None else _rewritten_gate(gate, places)
@@ -303,11 +290,41 @@ def _tile_of(form: LinearForm, gate: UOp | None, axes: list[TileAxis], slot: int
     return Tile(tuple(axes), tuple(coordinates), tuple(loops), address, condition)
 
 
-def _copy_lanes(axis: TileAxis) -> int:
-    """How many elements of the fastest axis the copy moves at once."""
-    if axis.stride != 1:
-        return 1
-    return next((lanes for lanes in _COPY_LANES if axis.extent % lanes == 0), 1)
+def _copy_loops(axes: list[TileAxis], slot: int) -> tuple[list[UOp], list[UOp]]:
+    """Where the copy is on each axis, and its loops.
+
+    Where the fastest axis is contiguous in the source, too, the copy moves vectors. Otherwise it
+    goes across a strip of the fastest axis along the axis that is contiguous in the source, so
+    that each cache line it touches is used up before it is gone.
+    """
+    fastest = axes[-1]
+    along = fastest.stride == 1
+    across = not along and any(abs(axis.stride) == 1 for axis in axes)
+    order = sorted(range(len(axes)), key=lambda n: (abs(axes[n].stride) == 1, n))
+    coordinates: list[UOp] = []
+    loops: list[UOp] = []
+    for number, axis in enumerate(axes):
+        rank = 1 + order.index(number)
+        wide = 1
+        if axis is fastest and (along or across):
+            rank = 0 if across else rank
+            wide = _strip_width(axis.extent, _COPY_LANES if along else _COPY_STRIPS)
+        position = UOp.const(dtypes.weakint, 0)
+        if axis.extent > wide:
+            step = UOp.range(axis.extent // wide, (_COPY_AXIS + slot, rank, 0))
+            loops.append(step)
+            position = step * wide if wide > 1 else step
+        if wide > 1:
+            path = (_COPY_AXIS + slot, len(axes) + 1, 0)
+            part = UOp.range(wide, path, AxisType.UPCAST, lanes=along)
+            loops.append(part)
+            position = position + part if axis.extent > wide else part
+        coordinates.append(position)
+    return coordinates, loops
+
+
+def _strip_width(extent: int, widths: tuple[int, ...]) -> int:
+    return next((width for width in widths if extent % width == 0), 1)
 
 
 def _rewritten(form: LinearForm, places: list[tuple[TileAxis, UOp]]) -> UOp | None:
