@@ -9,13 +9,17 @@ from tg_uop import (
     Invalid,
     KernelInfo,
     Ops,
+    PatternMatcher,
     UOp,
+    UPat,
     Variable,
     dtypes,
+    graph_rewrite,
 )
 from tg_uop.errors import SpecError
 from tg_uop.ir.args import BufferArg, CallArg, ParamArg, RangeArg, ReduceArg, SpecialArg
 from tg_uop.rewrite.passes import Form as PassForm
+from tg_uop.rewrite.trace import tracing
 from tg_uop.spec import forms
 from tg_uop.spec.node import Form
 from tg_uop.spec.verify import TABLES, is_legal, spec_markdown, verify
@@ -368,6 +372,22 @@ def test_the_error_shows_where_and_what() -> None:
     assert error.origin == "rule for SQRT, model.py:7"
     for part in (error.rule, error.node, error.excerpt, error.origin, "SINK > END > STORE"):
         assert part in str(error)
+
+
+def test_the_error_names_the_rule_that_made_the_node() -> None:
+    def broken(x: UOp) -> UOp:
+        return UOp(Ops.EXP2, F32, (x, x)).alu(Ops.NEG)
+
+    matcher = PatternMatcher([(UPat(Ops.SQRT, src=(UPat.var("x"),)), broken)])
+    out, source = UOp.param(0, F32.ptr(4)), UOp.param(1, F32.ptr(4))
+    r = UOp.range(4, 0)
+    graph = out.index(r).store(source.index(r).alu(Ops.SQRT)).end(r).sink(arg=KernelInfo())
+    with tracing():
+        rewritten = graph_rewrite(graph, matcher)
+        error = refused(rewritten, Form.KERNEL, "EXP2")
+    assert "broken" in error.origin
+    assert "test_uop_spec.py" in error.origin
+    assert refused(rewritten, Form.KERNEL, "EXP2").origin == ""
 
 
 def test_tables_have_a_reason_for_every_op() -> None:

@@ -13,6 +13,7 @@ from tg_uop.spec.kernel import KERNEL
 from tg_uop.spec.linear import LINEAR, misplaced
 from tg_uop.spec.lowered import LOWERED
 from tg_uop.spec.node import Check, Form, Table
+from tg_uop.spec.origin import rule_that_made
 from tg_uop.spec.tensor import TENSOR
 from tg_uop.text.dump import excerpt
 
@@ -31,10 +32,11 @@ CHECKS: dict[Form, dict[Ops, Check]] = {
 OriginOf = Callable[[UOp], str | None]
 
 
-def verify(graph: UOp, form: Form, origin_of: OriginOf | None = None) -> None:
+def verify(graph: UOp, form: Form, origin_of: OriginOf = rule_that_made) -> None:
     """Raise unless every node under `graph` is legal in `form`.
 
-    In linear form `graph` is the LINEAR node. `origin_of` can tell which rule or pass made a node.
+    In linear form `graph` is the LINEAR node. `origin_of` tells which rule or
+    pass made a node; by default the trace that is on does.
     Raises `SpecError` with the first illegal node, the path to it, its surroundings and the rule.
     """
     found = first_violation(graph, form)
@@ -154,8 +156,8 @@ def _shortened(path: list[str], ends: int = 10) -> list[str]:
     return [*path[:ends], f"... {len(path) - 2 * ends} more ...", *path[-ends:]]
 
 
-def _origin(node: UOp, origin_of: OriginOf | None) -> str:
-    found = [origin_of(node)] if origin_of is not None else []
+def _origin(node: UOp, origin_of: OriginOf) -> str:
+    found = [origin_of(node)]
     if node.source_line is not None:
         file, line = node.source_line
         found.append(f"{file}:{line}")
