@@ -11,7 +11,9 @@ from tg_codegen.legalize.fuse import fuse_reductions
 from tg_codegen.legalize.indexes import lower_indexes
 from tg_codegen.legalize.integers import divide_by_constants
 from tg_codegen.legalize.memory import add_memory
+from tg_codegen.legalize.operations import replace_operations
 from tg_codegen.legalize.random_bits import expand_random_bits
+from tg_codegen.legalize.scalarize import split_vectors
 from tg_codegen.legalize.transcendental import decompose_transcendental
 from tg_codegen.target.caps import Capabilities
 from tg_uop import UOp
@@ -51,7 +53,21 @@ STEPS: tuple[Step, ...] = (
         Form.LOWERED,
         place="after emulate-dtypes: it sees the floats that are left",
     ),
+    Step(
+        "replace-operations",
+        replace_operations,
+        Form.LOWERED,
+        Form.LOWERED,
+        place="after the steps that use TRUNC and MULACC",
+    ),
     Step("expand-random-bits", expand_random_bits, Form.LOWERED, Form.LOWERED),
     Step("divide-by-constants", divide_by_constants, Form.LOWERED, Form.LOWERED),
     Step("fuse-reductions", fuse_reductions, Form.LOWERED, Form.LOWERED),
+    Step(
+        "split-vectors",
+        split_vectors,
+        Form.LOWERED,
+        Form.LOWERED,
+        place="last: the steps before it work on fewer, wider nodes",
+    ),
 )

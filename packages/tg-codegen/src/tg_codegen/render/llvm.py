@@ -238,6 +238,8 @@ class _Kernel:
         """The text of the module."""
         name = self.info.function_name
         body = self.body
+        # no library is linked: loops must not become calls of memset and memcpy
+        attributes = f'nounwind "no-builtins" "prefer-vector-width"="{max(cpu.vector_bits, 128)}"'
         lines = [
             f'target triple = "{cpu.triple}"',
             f"define internal void @{name}.body({', '.join(self.parameters)}) #0 {{",
@@ -248,14 +250,11 @@ class _Kernel:
             "}",
             *_entry(name, len(self.info.globals), len(self.info.vars), self.parameters),
             *body.declarations,
-            f'attributes #0 = {{ alwaysinline nounwind "prefer-vector-width"="{self._width(cpu)}" }}',
-            f'attributes #1 = {{ nounwind "prefer-vector-width"="{self._width(cpu)}" }}',
+            f"attributes #0 = {{ alwaysinline {attributes} }}",
+            f"attributes #1 = {{ {attributes} }}",
             *self._loop_metadata(),
         ]
         return "\n".join(lines) + "\n"
-
-    def _width(self, cpu: CpuDescription) -> int:
-        return max(cpu.vector_bits, 128)
 
     def _loop_metadata(self) -> list[str]:
         """Kernels with vectors are unrolled as they should be; LLVM may vectorize the others."""

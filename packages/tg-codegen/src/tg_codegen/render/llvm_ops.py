@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isnan
 
+from tg_codegen.render.exact import never_wraps
 from tg_codegen.render.llvm_body import Body
 from tg_codegen.render.llvm_types import scalar_literal, type_name
 from tg_uop import DType, Ops, UOp, dtypes
@@ -31,7 +32,6 @@ BOOL_BINARY = {
     Ops.XOR: "xor",
 }
 FLOAT_COMPARE = {Ops.CMPLT: "fcmp olt", Ops.CMPNE: "fcmp une", Ops.CMPEQ: "fcmp oeq"}
-NO_WRAP_OPS = frozenset((Ops.ADD, Ops.SUB, Ops.MUL))
 
 
 def splat(value: object, dtype: DType) -> str:
@@ -52,24 +52,9 @@ def binary(body: Body, node: UOp) -> str:
     if node.dtype.is_bool:
         return body.emit(f"{BOOL_BINARY[node.op]} {operands}")
     instruction = INT_BINARY[node.op]
-    if node.op in NO_WRAP_OPS and _never_wraps(node):
+    if never_wraps(node):
         instruction += " nuw" if node.dtype.is_unsigned else " nsw"
     return body.emit(f"{instruction} {operands}")
-
-
-def _never_wraps(node: UOp) -> bool:
-    """Whether bounds prove that the exact result fits, which lets LLVM widen loop counters."""
-    if node.dtype.count > 1:
-        return False
-    left, right = node.src
-    corners = [_exact(node.op, int(a), int(b)) for a in left.bounds for b in right.bounds]
-    return node.dtype.min <= min(corners) and max(corners) <= node.dtype.max
-
-
-def _exact(op: Ops, left: int, right: int) -> int:
-    if op is Ops.ADD:
-        return left + right
-    return left * right if op is Ops.MUL else left - right
 
 
 def negate(body: Body, node: UOp) -> str:

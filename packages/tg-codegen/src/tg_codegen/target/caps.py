@@ -25,7 +25,9 @@ class Capabilities:
     # vectors: `vector_bits` is 0 where a value is always one element
     vector_bits: int = 0
     vector_registers: int = 16
+    # where only some widths exist, `max_lanes` is the most lanes of a vector, a power of two
     vector_any_width: bool = False
+    max_lanes: int = 1
     masked_memory: bool = False
     has_fma: bool = False
     # the tool chain turns divisions by constants into multiplications itself

@@ -40,6 +40,7 @@ class CpuDescription:
     vector_bits: int
     vector_registers: int
     has_fma: bool
+    has_trunc: bool
     masked_memory: bool
     half_conversion: bool
     half_arithmetic: bool
@@ -56,6 +57,7 @@ X86_64 = Family(
     generic_cpu="x86-64",
     baseline=("sse2",),
     implied={
+        "sse4.2": ("sse4.1",),
         "avx": ("sse4.2",),
         "avx2": ("avx",),
         "fma": ("avx",),
@@ -159,6 +161,8 @@ def describe_cpu(target: Target) -> CpuDescription:
         vector_bits=_vector_bits(family, enabled),
         vector_registers=_vector_registers(family, enabled),
         has_fma=family.name != "x86_64" or "fma" in enabled,
+        # without it, compilers call a library function
+        has_trunc=family.name != "x86_64" or "sse4.1" in enabled,
         masked_memory={"avx512f", "avx512bw", "avx512vl"} <= enabled,
         half_conversion=_half_conversion(family, enabled),
         half_arithmetic=_half_arithmetic(family, enabled),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tg_codegen.target.caps import Capabilities
 from tg_codegen.target.cpu import CpuDescription
 from tg_codegen.target.tensor_cores import AMX_BF16, AMX_INT8, TensorCore
@@ -30,6 +32,11 @@ MACHINE_OPS = frozenset(
 
 def cpu_capabilities(cpu: CpuDescription) -> Capabilities:
     """What a processor can do through LLVM or a C compiler."""
+    ops = set(MACHINE_OPS)
+    if cpu.has_fma:
+        ops.add(Ops.MULACC)
+    if not cpu.has_trunc:
+        ops.remove(Ops.TRUNC)
     native = set(PLAIN_DTYPES)
     convertible: set[DType] = set()
     if cpu.half_arithmetic:
@@ -37,7 +44,7 @@ def cpu_capabilities(cpu: CpuDescription) -> Capabilities:
     elif cpu.half_conversion:
         convertible.add(dtypes.float16)
     return Capabilities(
-        ops=MACHINE_OPS | ({Ops.MULACC} if cpu.has_fma else frozenset()),
+        ops=frozenset(ops),
         dtypes=frozenset(native),
         convert_dtypes=frozenset(convertible),
         vector_bits=cpu.vector_bits,
@@ -50,6 +57,24 @@ def cpu_capabilities(cpu: CpuDescription) -> Capabilities:
         max_threads=CPU_MAX_THREADS,
         stack_bytes=CPU_STACK_BYTES,
         tensor_cores=_cpu_tensor_cores(cpu),
+    )
+
+
+def c_capabilities(cpu: CpuDescription) -> Capabilities:
+    """What a processor can do through C: vectors of a power of two of lanes, without masks.
+
+    Half precision is only converted, as not every compiler computes with it.
+    """
+    whole = cpu_capabilities(cpu)
+    has_half = cpu.half_conversion
+    return replace(
+        whole,
+        dtypes=whole.dtypes - {dtypes.float16},
+        convert_dtypes=frozenset({dtypes.float16}) if has_half else frozenset(),
+        vector_any_width=False,
+        max_lanes=max(1, cpu.vector_bits // 32),
+        masked_memory=False,
+        tensor_cores=(),
     )
 
 
