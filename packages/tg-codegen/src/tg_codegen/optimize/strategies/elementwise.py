@@ -7,7 +7,7 @@ from tg_uop import GroupOp, UOp
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.facts import load_facts, value_nodes
 from tg_codegen.optimize.strategies.steps import Planner
-from tg_codegen.optimize.strategies.threads import thread_choices
+from tg_codegen.optimize.strategies.threads import is_large, largest_divisor, thread_choices
 from tg_codegen.options import Options
 
 # kernels with more arithmetic than this hold one vector a value, simpler ones up to four
@@ -18,18 +18,32 @@ def optimize_elementwise(view: Scheduler, options: Options) -> Scheduler:
     """The kernel with threads and lanes."""
     planner = Planner(view)
     lane_loop = choose_lane_loop(view)
+    lanes = 1 if lane_loop is None else choose_lanes(view, lane_loop)
     choices = thread_choices(view, options)
-    lanes = 1 if lane_loop is None else choose_lanes(view, lane_loop, dict(choices))
-    if choices:
-        others = [pair for pair in choices if pair[0] is not lane_loop]
-        loop, amount = (others or choices)[0]
-        if loop is not lane_loop or (int(loop.vmax) + 1) // amount % lanes == 0:
-            planner.thread(loop, amount)
-    if lane_loop is None or lanes == 1:
-        return view
-    planner.pad(lane_loop, lanes)
-    planner.lanes(lane_loop, lanes)
+    others = [pair for pair in choices if pair[0] is not lane_loop]
+    if others:
+        planner.thread(*others[0])
+    elif lane_loop is not None and is_large(view) and lanes > 1:
+        _share_lane_loop(planner, lane_loop, lanes, options)
+    elif choices:
+        planner.thread(*choices[0])
+    if lane_loop is not None and lanes > 1:
+        planner.pad(lane_loop, lanes)
+        planner.lanes(lane_loop, lanes)
     return view
+
+
+def _share_lane_loop(planner: Planner, loop: UOp, lanes: int, options: Options) -> None:
+    """Split the loop of the lanes over threads, each of which gets whole vectors."""
+    threads = min(options.cores, planner.view.caps.max_threads)
+    if threads < 2 or loop not in planner.view.shared_output_loops:
+        return
+    blocks = -(-planner.size(loop) // lanes)
+    amount = largest_divisor(blocks, threads)
+    if amount * 2 <= threads and planner.view.caps.masked_memory:
+        amount = threads
+    planner.pad(loop, lanes * amount)
+    planner.thread(loop, amount)
 
 
 def choose_lane_loop(view: Scheduler) -> UOp | None:
@@ -51,28 +65,20 @@ def choose_lane_loop(view: Scheduler) -> UOp | None:
     return best[2] if best else None
 
 
-def choose_lanes(view: Scheduler, loop: UOp, threads: dict[UOp, int]) -> int:
+def choose_lanes(view: Scheduler, loop: UOp) -> int:
     """How many lanes along `loop`: up to four vectors, a divisor where there is a good one."""
     size = int(loop.vmax) + 1
     width = register_lanes(view)
     if width < 2:
         return 1
-    share = size
-    if loop in threads and len(view.upcastable_dims) == 1:
-        share = size // threads[loop]
     most = 4 if arithmetic_count(view) <= _HEAVY_ARITHMETIC else 1
     options = [width * n for n in (4, 2, 1) if n <= most]
-    exact = next((n for n in options if share % n == 0), None)
+    exact = next((n for n in options if size % n == 0), None)
     if exact:
         return exact
-    if size % width == 0:
+    if view.caps.masked_memory and size > width // 2:
         return width
-    if size > width and view.caps.masked_memory:
-        return width
-    smaller = next((n for n in (width // 2, width // 4) if n > 1 and size % n == 0), 1)
-    if smaller == 1 and view.caps.masked_memory and size * 2 > width:
-        return width
-    return smaller
+    return next((n for n in (width // 2, width // 4) if n > 1 and size % n == 0), 1)
 
 
 def register_lanes(view: Scheduler) -> int:

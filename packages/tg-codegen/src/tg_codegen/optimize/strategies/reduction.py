@@ -13,6 +13,8 @@ from tg_codegen.options import Options
 
 # a reduction of at most so many steps is written out in full
 _FULL_UNROLL = 16
+# reductions of so many steps read a wide stripe at each, so that memory streams
+_LONG = 64
 
 
 def optimize_reduction(view: Scheduler, options: Options) -> Scheduler:
@@ -23,7 +25,8 @@ def optimize_reduction(view: Scheduler, options: Options) -> Scheduler:
     output_lane = _output_lane(view, facts)
     _split_threads(planner, output_lane, options)
     if output_lane is not None:
-        _lanes_along_output(planner, output_lane)
+        steps = max((f.steps for f in facts if output_lane in f.outputs), default=1)
+        _lanes_along_output(planner, output_lane, steps)
     for fact in facts:
         depends = output_lane is not None and output_lane in fact.outputs
         lane = None if depends else _reduce_lane(fact)
@@ -72,16 +75,20 @@ def _split_threads(planner: Planner, output_lane: UOp | None, options: Options) 
         planner.thread(loop, amount)
 
 
-def _lanes_along_output(planner: Planner, loop: UOp) -> None:
+def _lanes_along_output(planner: Planner, loop: UOp, steps: int) -> None:
+    """Lanes, and several vectors of them where each step of the reduction jumps far."""
     view = planner.view
     width, size = register_lanes(view), planner.size(loop)
-    options = [n for n in (width * 2, width, width // 2, width // 4) if n > 1]
+    options = [n for n in (width * 4, width * 2, width, width // 2, width // 4) if n > 1]
     lanes = next((n for n in options if size % n == 0), 0)
     if lanes < width and view.caps.masked_memory and size > width // 2:
         planner.pad(loop, width)
         lanes = width
     if lanes > 1:
         planner.lanes(loop, lanes)
+    if lanes >= width and steps >= _LONG:
+        rest = planner.size(loop)
+        planner.upcast(loop, next((n for n in (4, 2) if rest % n == 0), 1))
 
 
 def _lanes_along_reduce(planner: Planner, fact: ReduceFacts, loop: UOp) -> None:
