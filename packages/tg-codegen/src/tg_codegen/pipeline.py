@@ -20,6 +20,7 @@ from tg_uop.spec.verify import verify
 
 from tg_codegen.analyze.cost import estimate_kernel
 from tg_codegen.canonicalize.accesses import flatten_accesses
+from tg_codegen.canonicalize.gated_loads import drop_repeated_gates
 from tg_codegen.canonicalize.ranges import drop_single_steps, merge_ranges, split_ranges
 from tg_codegen.canonicalize.reduces import simplify_reduces
 from tg_codegen.canonicalize.siblings import share_loops
@@ -59,6 +60,7 @@ def canonicalization(restructure: bool = True) -> Pipeline:
         Pass("simplify", simplifier, KERNEL, KERNEL),
         Pass("simplify-reduces", simplify_reduces, KERNEL, KERNEL),
         Pass("simplify-collapsed", simplifier, KERNEL, KERNEL),
+        Pass("drop-repeated-gates", drop_repeated_gates, KERNEL, KERNEL),
     )
     if not restructure:
         return plain

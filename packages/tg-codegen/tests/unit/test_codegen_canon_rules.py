@@ -282,3 +282,29 @@ def test_wrong_number_of_indices_is_refused() -> None:
     kernel = sink(target.index(i, i).store(1).end(i))
     with pytest.raises(KernelFormError, match="one index for each axis"):
         flatten_accesses(kernel)
+
+
+def test_choice_that_repeats_a_gate_goes(check: Callable[..., UOp]) -> None:
+    """An embedding outside of its table reads 0, once."""
+    i, r = UOp.range(6, 0), UOp.range(5, 1, AxisType.REDUCE)
+    index, x = out(6, 1).index(i), out(5, 2).index(r)
+    value = r.cast(INT).eq(index).where(x, x.const_like(0)).reduce(r)
+    kernel = sink(out(6).index(i).store(value).end(i))
+    canonical = check(kernel, [-1, 0, 4, 5, 9, 2], numbers(5), outputs=(6,))
+    choices = [n for n in canonical.toposort() if n.op is Ops.WHERE and n.dtype == INT]
+    assert not choices
+
+
+def test_negative_zero_is_no_zero() -> None:
+    i = UOp.range(6, 0)
+    x = UOp.param(1, dtypes.float.ptr(6)).index(i.valid(i < 3))
+    kernel = sink(
+        UOp.param(0, dtypes.float.ptr(6))
+        .index(i)
+        .store((i < 3).where(x, x.const_like(-0.0)))
+        .end(i)
+    )
+    assert any(
+        n.op is Ops.WHERE and n.dtype == dtypes.float
+        for n in canonicalization().run(kernel).toposort()
+    )
