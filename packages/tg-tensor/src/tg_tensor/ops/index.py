@@ -235,7 +235,41 @@ class IndexOps(TensorMovementOps):
         if stored.ndim > view.ndim:
             stored = stored.reshape(stored.shape[stored.ndim - view.ndim :])
         stored = stored._expand_to(view.shape)
-        self.uop = self.uop.after(view.uop.store(stored.uop))
+        for part, axis, start, stop in self._whole_periods(items):
+            kept = stored if axis is None else stored._part(axis, start, stop)
+            target = basic_view(self, part)
+            if names_place(target.uop):
+                self.uop = self.uop.after(target.uop.store(kept.uop))
+            else:
+                self._write_view(part, kept)
+
+    def _whole_periods(
+        self, items: list[object]
+    ) -> list[tuple[list[object], int | None, int, int]]:
+        """An index whose view needs no padding, or two of them: all but the last step, and that.
+
+        Skipping elements at the very end of an axis pads the last period, and what is padded is no
+        memory to write to. Each part comes with the axis of the value and the bounds on it.
+        """
+        if names_place(basic_view(self, items).uop):
+            return [(items, None, 0, 0)]
+        axis = result_axis = 0
+        for at, item in enumerate(items):
+            if isinstance(item, slice) and item.step not in (None, 1, -1):
+                steps = range(*item.indices(self.shape[axis]))
+                cut = axis_cut(item, self.shape[axis], axis, self.shape)
+                if len(steps) > 1 and (cut.stop - cut.start) % abs(cut.step):  # type: ignore[operator]
+                    count, step = len(steps), steps.step
+                    edge = steps[-2] + (1 if step > 0 else -1)
+                    most = slice(steps[0], edge if edge >= 0 else None, step)
+                    last = slice(steps[-1], steps[-1] + 1)
+                    return [
+                        ([*items[:at], most, *items[at + 1 :]], result_axis, 0, count - 1),
+                        ([*items[:at], last, *items[at + 1 :]], result_axis, count - 1, count),
+                    ]
+            axis += item is not None
+            result_axis += not _is_int(item)
+        raise AssertionError("a view that is no memory skips elements of some axis")
 
     def _give_memory(self) -> None:
         """Memory of its own for a lazy value, so that parts of it can be written."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Self
 
+from tg_uop import Ops
+from tg_uop.dtype.promote import least_upper_dtype, sum_acc_dtype
 from tg_uop.errors import ShapeError
 
 from tg_tensor.defaults import DTypeLike, to_dtype
-from tg_tensor.ops.index import IndexOps
+from tg_tensor.ops.reduce import TensorReduceOps
 
 
-class MatmulOps(IndexOps):
+class MatmulOps(TensorReduceOps):
     """Products of matrices and vectors."""
 
     __slots__ = ()
@@ -44,12 +46,20 @@ class MatmulOps(IndexOps):
 
     def _contract(self, other: Self, dtype: DTypeLike | None) -> Self:
         """The sum of products over the last axis, broadcast over the others."""
-        product = self * other
-        if dtype is not None:
-            return product.sum(-1, dtype=to_dtype(dtype))
-        # an integer product keeps its dtype: matmul wraps as the operands do
-        total = product.sum(-1)
-        return total if product.dtype.is_float else total.cast(product.dtype)
+        return self._summed_product(other, (-1,), dtype)
+
+    def _summed_product(self, other: Self, axes: tuple[int, ...], dtype: DTypeLike | None) -> Self:
+        """The sum of products over axes, in the dtype of the product unless another is named.
+
+        Both operands are widened before they are multiplied, so half-precision products are exact.
+        """
+        common = self._common_dtype(other)
+        result = common if dtype is None else to_dtype(dtype)
+        inner = sum_acc_dtype(least_upper_dtype(common, result))
+        if common.is_int or common.is_bool:
+            # wraps as the operands do, whatever the width of the accumulator
+            inner = sum_acc_dtype(result)
+        return (self.cast(inner) * other.cast(inner))._combine(Ops.ADD, axes, False).cast(result)
 
     def matmul(self, x: object, reverse: bool = False, dtype: DTypeLike | None = None) -> Self:
         """See `dot`; with `reverse` the operands change places."""

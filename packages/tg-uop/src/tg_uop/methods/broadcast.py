@@ -47,14 +47,17 @@ class BroadcastMixin(ElementwiseMixin, IndexingMixin):
 
     def _pick(self, x: Operand, y: Operand) -> Self:
         if isinstance(x, type(self)):
-            left, right = x._spread(x.ufix(y))
+            left, right = x, x.ufix(y)
         elif isinstance(y, type(self)):
-            right, left = y._spread(y.ufix(x))
+            left, right = y.ufix(x), y
         else:
             raise TypeError("one branch of where must be more than a number: it gives the dtype")
-        condition, left = self._spread(left)
-        left, right = left._spread(right)
-        condition, _ = condition._spread(left)
+        operands = [self, left, right]
+        shapes = [o._shape for o in operands if o._shape is not None and not o._fits_any_shape]
+        if len(set(shapes)) > 1:
+            shape = broadcast_shape(*shapes)
+            operands = [o if o._fits_any_shape else o._expand_to(shape) for o in operands]
+        condition, left, right = operands
         return condition.alu(Ops.WHERE, left, right)
 
 

@@ -112,8 +112,12 @@ def _slice_cut(item: slice, size: Dim) -> AxisCut:
         steps = range(start, stop, step)
         if not steps:
             return AxisCut(0, 0)
-        low, high = min(steps[0], steps[-1]), max(steps[0], steps[-1])
-        return AxisCut(low, high + 1, step)
+        low, high = min(steps[0], steps[-1]), max(steps[0], steps[-1]) + 1
+        # whole periods where the axis has them: then nothing must be padded to skip elements
+        length = len(steps) * abs(step)
+        if step > 0:
+            return AxisCut(low, low + length if low + length <= size else high, step)
+        return AxisCut(high - length if high >= length else low, high, step)
     if item.step not in (None, 1):
         raise TypeError("a slice of a symbolic size has no step other than 1")
     return AxisCut(

@@ -1,0 +1,75 @@
+"""Normalization and dropout."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from tg_uop import dtypes
+from tg_uop.dtype.promote import sum_acc_dtype
+from tg_uop.methods.reduce import Axis
+
+from tg_tensor.errors import ArgumentError
+from tg_tensor.ops.sort import SortOps
+
+
+class NormOps(SortOps):
+    """Layers that normalize, and dropout."""
+
+    __slots__ = ()
+
+    def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-05) -> Self:
+        """Mean 0 and variance 1 over an axis or several."""
+        wide = self._as_float().cast(sum_acc_dtype(self._as_float().dtype))
+        centered = wide - wide.mean(axis, keepdim=True)
+        scale = ((centered * centered).mean(axis, keepdim=True) + eps).rsqrt()
+        return (centered * scale).cast(self._as_float().dtype)
+
+    def batchnorm(
+        self,
+        weight: Self | None,
+        bias: Self | None,
+        mean: Self,
+        invstd: Self,
+        axis: int | tuple[int, ...] = 1,
+    ) -> Self:
+        """(self - mean) * invstd * weight + bias, each given for an axis (or several)."""
+        axes = {self._axis(a) for a in ((axis,) if isinstance(axis, int) else axis)}
+        shape = tuple(size if i in axes else 1 for i, size in enumerate(self.shape))
+        value = self - mean.reshape(shape)
+        # one scale an element of the axis: a product less in the large value
+        scale = invstd.reshape(shape) if invstd.ndim == len(axes) else invstd
+        if weight is not None:
+            scale = scale * weight.reshape(shape)
+        value = value * scale
+        return value if bias is None else value + bias.reshape(shape)
+
+    def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
+        """Divided by the p-norm along an axis, which counts as `eps` at least."""
+        return self / self._norm(p, dim).maximum(eps)
+
+    def _norm(self, p: float, axis: Axis) -> Self:
+        value = self._as_float()
+        if p == float("inf"):
+            return value.abs().max(axis, keepdim=True)
+        if p == 0:
+            return value.ne(0).cast(value.dtype).sum(axis, keepdim=True)
+        if p == 1:
+            return value.abs().sum(axis, keepdim=True)
+        if p == 2:
+            return value.square().sum(axis, keepdim=True).sqrt()
+        return value.abs().pow(p).sum(axis, keepdim=True).pow(1 / p)
+
+    def dropout(self, p: float = 0.5) -> Self:
+        """While `Tensor.training`, zeros with probability p, the rest scaled by 1 / (1 - p).
+
+        Raises `ArgumentError` for a p outside of 0..1.
+        """
+        if not 0 <= p <= 1:
+            raise ArgumentError(op="dropout", argument="p", given=p, expected="0 to 1")
+        if not getattr(type(self), "training", False) or p == 0:
+            return self
+        if p == 1:
+            return self.const_like(0)
+        drawn = self.rand(self.shape, device=self.device, dtype=dtypes.float32, contiguous=False)
+        kept = (drawn >= p).contiguous()
+        return kept.where(self, 0) * (1 / (1 - p))

@@ -1,0 +1,157 @@
+"""Reductions that need positions, and running ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Self, TypeVar
+
+from tg_uop import Ops, dtypes
+from tg_uop.dtype.promote import sum_acc_dtype, sum_result_dtype
+from tg_uop.methods.windows import Window, slide
+
+from tg_tensor.ops.index import IndexOps
+
+# Up to this length a running reduction looks at all elements before each one; a longer axis is
+# cut into blocks of about its square root, so the work grows as n^1.5 instead of n^2.
+_LONGEST_DIRECT = 256
+
+
+class TensorReduceOps(IndexOps):
+    """argmax and argmin, cumulative sums and their kin."""
+
+    __slots__ = ()
+
+    # *** positions ***
+
+    def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The first position of the largest value (the first NaN where there is one).
+
+        Without an axis the position in the flattened Tensor. Raises `ShapeError` for no elements.
+        """
+        if axis is None:
+            found = self.flatten().argmax(0)
+            return found.reshape((1,) * self.ndim) if keepdim else found
+        if not self.shape:
+            return self._of(self.ufix(0).uop.cast(dtypes.default_int))
+        place = self._axis(axis)
+        self._refuse_empty("argmax", place)
+        matches = self.eq(self.max(place, keepdim=True))
+        if self.dtype.is_float:
+            matches = matches | self.isnan()
+        count = self.shape[place]
+        tail = (1,) * (self.ndim - 1 - place)
+        distance = count - self._iota(count, self.device, dtypes.int32).reshape((count, *tail))
+        first = count - matches.where(distance, 0).max(place, keepdim)
+        return first.cast(dtypes.default_int)
+
+    def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The first position of the smallest value (the first NaN where there is one)."""
+        return self._mirrored().argmax(axis, keepdim)
+
+    # *** running reductions ***
+
+    def cumsum(self, axis: int = 0) -> Self:
+        """Each element the sum of all up to it. Number types are those of `sum`."""
+        wide, result = sum_acc_dtype(self.dtype), sum_result_dtype(self.dtype)
+        return self.cast(wide)._running(Ops.ADD, axis).cast(result)
+
+    def cumprod(self, axis: int) -> Self:
+        """Each element the product of all up to it. Number types are those of `prod`."""
+        wide, result = sum_acc_dtype(self.dtype), sum_result_dtype(self.dtype)
+        return self.cast(wide)._running(Ops.MUL, axis).cast(result)
+
+    def cummax(self, axis: int = 0) -> tuple[Self, Self]:
+        """Each element the largest of all up to it, and its last position."""
+        values = self._running(Ops.MAX, axis)
+        return values, self._running_position(values, axis)
+
+    def cummin(self, axis: int = 0) -> tuple[Self, Self]:
+        """Each element the smallest of all up to it, and its last position."""
+        values = self._mirrored()._running(Ops.MAX, axis)._mirrored()
+        return values, self._running_position(values, axis)
+
+    def _running_position(self, values: Self, axis: int) -> Self:
+        matches = self.eq(values) | self.isnan() if self.dtype.is_float else self.eq(values)
+        if not self.shape:
+            return matches.where(0, 0).cast(dtypes.default_int)
+        place = self._axis(axis)
+        tail = (1,) * (self.ndim - 1 - place)
+        count = self.shape[place]
+        position = self._iota(count, self.device, dtypes.int32).reshape((count, *tail))
+        latest = matches.where(position, 0)._running(Ops.MAX, axis)
+        return latest.cast(dtypes.default_int)
+
+    def _running(self, op: Ops, axis: int) -> Self:
+        """Each element combined with all before it on an axis."""
+        if not self.shape or self.numel() == 0:
+            return self
+        place = self._axis(axis)
+        moved = self.transpose(place, -1)
+
+        def inside(block: Self) -> Self:
+            return block._running_direct(op)
+
+        return _in_blocks(moved, inside, _COMBINE[op], _identity(op, self)).transpose(place, -1)
+
+    def _running_direct(self, op: Ops) -> Self:
+        """The last axis combined over windows that end at each element."""
+        count = self.shape[-1]
+        pairs = [(0, 0)] * (self.ndim - 1) + [(count - 1, 0)]
+        padded = self._pad_value(pairs, _identity(op, self))
+        windows = slide(padded, [Window(count)])
+        return windows._combine(op, -1, False) if count > 1 else self
+
+    def logcumsumexp(self, axis: int = 0) -> Self:
+        """Each element the logarithm of the sum of exponentials up to it, without overflow."""
+        x = self._as_float()
+        if not x.shape or x.numel() == 0:
+            return x
+        place = x._axis(axis)
+        moved = x.transpose(place, -1)
+
+        def inside(block: Self) -> Self:
+            count = block.shape[-1]
+            pairs = [(0, 0)] * (block.ndim - 1) + [(count - 1, 0)]
+            return slide(block._pad_value(pairs, -math.inf), [Window(count)]).logsumexp(-1)
+
+        def combine(left: Self, right: Self) -> Self:
+            return left.logaddexp(right)
+
+        return _in_blocks(moved, inside, combine, -math.inf).transpose(place, -1)
+
+
+R = TypeVar("R", bound=TensorReduceOps)
+
+_COMBINE: dict[Ops, Callable[..., TensorReduceOps]] = {
+    Ops.ADD: lambda left, right: left + right,
+    Ops.MUL: lambda left, right: left * right,
+    Ops.MAX: lambda left, right: left.maximum(right),
+}
+
+
+def _identity(op: Ops, value: TensorReduceOps) -> float:
+    """What changes nothing under `op`."""
+    if op is Ops.MAX:
+        return value.dtype.min
+    return 1 if op is Ops.MUL else 0
+
+
+def _in_blocks(
+    value: R, inside: Callable[[R], R], combine: Callable[[R, R], R], identity: float
+) -> R:
+    """A running reduction of the last axis: inside of blocks, then over the blocks before each."""
+    count = value.shape[-1]
+    if count <= _LONGEST_DIRECT:
+        return inside(value)
+    batch = value.shape[:-1]
+    keep = [(0, 0)] * len(batch)
+    size = 1 << math.ceil(math.log2(count) / 2)
+    blocks = -(-count // size)
+    padded = value._pad_value([*keep, (0, blocks * size - count)], identity)
+    within = inside(padded.reshape((*batch, blocks, size))).contiguous()
+    totals = within._part(value.ndim, size - 1, size).reshape((*batch, blocks))
+    before = totals._part(value.ndim - 1, 0, blocks - 1)._pad_value([*keep, (1, 0)], identity)
+    offsets = _in_blocks(before, inside, combine, identity).unsqueeze(-1)
+    whole = combine(offsets, within).reshape((*batch, blocks * size))
+    return whole._part(value.ndim - 1, 0, count)
