@@ -12,8 +12,7 @@ import importlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tg_codegen.render.renderer import Renderer
 from tg_uop import ProgramInfo
@@ -26,8 +25,7 @@ from tg_runtime.errors import DeviceUnavailableError, RuntimeFailure
 from tg_runtime.registry import DEVICES, DeviceEntry
 
 
-@dataclass(frozen=True, slots=True)
-class BufferSpec:
+class BufferSpec(NamedTuple):
     """How memory is wanted.
 
     `external_ptr`: use the memory at this address, owned by someone else. `nolru`: give it back to
@@ -128,8 +126,7 @@ class Allocator(ABC):
         return 0
 
 
-@dataclass(frozen=True, slots=True)
-class ToolChain:
+class ToolChain(NamedTuple):
     """How kernels become binaries for a target."""
 
     renderer: Renderer

@@ -6,14 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from tg_uop.context import PROFILE
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileEvent:
+class ProfileEvent(NamedTuple):
     """A span of work: nanoseconds of the monotonic clock that `now_ns` reads."""
 
     device: str

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from tg_uop.target import register_names
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceEntry:
+class DeviceEntry(NamedTuple):
     """Where a device is implemented; the module is loaded when the device is opened.
 
     `automatic`: may become the default without being asked for. `paths`: its name is followed by

@@ -114,3 +114,8 @@ def _arch_flags(arch: str, features: tuple[str, ...], clang: bool) -> tuple[str,
         width = ("-mprefer-vector-width=512",)
         return ("-march=native", *width, *removed)
     return ("-mcpu=native",) if clang or arch == "aarch64" else ()
+
+
+def compiler_for(arch: str, model: str, features: tuple[str, ...]) -> ClangCompiler:
+    """The compiler for this machine's processor. Raises `ToolMissingError`."""
+    return ClangCompiler(arch, features)

@@ -136,6 +136,11 @@ class LLVMCompiler(Compiler):
         builder.getModulePassManager().run(module, builder)
 
 
+def compiler_for(arch: str, model: str, features: tuple[str, ...]) -> LLVMCompiler:
+    """The compiler for a processor. Raises `ToolMissingError`."""
+    return LLVMCompiler(arch, model, features)
+
+
 def signed_features(arch: str, features: tuple[str, ...]) -> tuple[str, ...]:
     """The features as LLVM wants them, each with a sign."""
     signed = tuple(f if f[:1] in ("+", "-") else f"+{f}" for f in features)

@@ -7,9 +7,8 @@ CPU's command processors (native and portable) read this form from memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 WORDS: Final = 4
 COMMAND_SIZE: Final = 8 * WORDS
@@ -27,8 +26,7 @@ class Opcode(IntEnum):
     BARRIER = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Exec:
+class Exec(NamedTuple):
     """Run the kernel at `function` once for each core id; its start and end go to `stamp`."""
 
     function: int
@@ -37,31 +35,27 @@ class Exec:
     stamp: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(NamedTuple):
     """Store `value` at `address` after all commands before, and wake who waits there."""
 
     address: int
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """Let the queue stand until the value at `address` is at least `value`."""
 
     address: int
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Timestamp:
+class Timestamp(NamedTuple):
     """Store the clock, in nanoseconds, at `address`."""
 
     address: int
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(NamedTuple):
     """Move `size` bytes; the ranges may overlap."""
 
     target: int
@@ -69,8 +63,7 @@ class Copy:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Barrier:
+class Barrier(NamedTuple):
     """Make memory written before visible to what runs after."""
 
 

@@ -6,7 +6,7 @@ import threading
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tg_uop.context import ContextVar
 
@@ -29,8 +29,7 @@ KERNEL_TIMEOUT = ContextVar(
 _PATIENCE_AT_EXIT_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class PendingStamps:
+class PendingStamps(NamedTuple):
     """Start and end times that the queue writes, and what they belong to."""
 
     value: int

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from tg_uop.ir.args import Size
 
@@ -21,8 +20,7 @@ from tg_runtime.profile import profiling
 _MASK: Final = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class InputSlot:
+class InputSlot(NamedTuple):
     """A buffer that each replay gives anew: its number among them, and bytes into it."""
 
     slot: int
@@ -32,8 +30,7 @@ class InputSlot:
 GraphBuffer = Buffer | InputSlot
 
 
-@dataclass(frozen=True, slots=True)
-class GraphCall:
+class GraphCall(NamedTuple):
     """One launch of a captured step.
 
     `program` None copies `size` bytes of `buffers[1]` into `buffers[0]`. `vals` are the kernel's

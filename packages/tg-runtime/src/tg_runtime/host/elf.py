@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from tg_runtime.errors import ObjectFileError, ToolMissingError
 from tg_runtime.host.dynlib import symbol_address
@@ -39,11 +38,10 @@ _RELOCATABLE: Final = 1
 MACHINES: Final = {62: "x86_64", 183: "aarch64"}
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One section header."""
 
-    index: int
+    number: int
     kind: int
     flags: int
     offset: int
@@ -53,8 +51,7 @@ class Section:
     align: int
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """One entry of the symbol table."""
 
     name: str
@@ -62,8 +59,7 @@ class Symbol:
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Relocation:
+class Relocation(NamedTuple):
     """One place in a section that depends on the address of a symbol."""
 
     section: int
@@ -73,8 +69,7 @@ class Relocation:
     addend: int
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectFile:
+class ObjectFile(NamedTuple):
     """A parsed relocatable object."""
 
     data: bytes
@@ -210,7 +205,7 @@ class _Linker:
                 raise ObjectFileError(reason="thread-local storage is not supported")
             if section.flags & _SHF_ALLOC:
                 size = round_up(size, section.align)
-                self.places[section.index] = size
+                self.places[section.number] = size
                 size += section.size
         used = {r.symbol for r in parsed.relocations}
         self.slots = {symbol: i for i, symbol in enumerate(sorted(used))}

@@ -6,6 +6,8 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
+from typing import Final
 
 from tg_codegen.render.registry import renderer_for
 from tg_codegen.target.cpu import describe_cpu
@@ -13,13 +15,10 @@ from tg_uop import ProgramInfo
 from tg_uop.context import CPU_COUNT, DEBUG, ContextVar
 from tg_uop.target import Target
 
-from tg_runtime.compile.clang import ClangCompiler
 from tg_runtime.compile.compiler import Compiler
-from tg_runtime.compile.llvm import LLVMCompiler
 from tg_runtime.device import ToolChain
 from tg_runtime.devices.cpu.memory import CPUAllocator
 from tg_runtime.devices.cpu.native import NativeProcessor
-from tg_runtime.devices.cpu.portable import PortableProcessor
 from tg_runtime.devices.cpu.processor import CommandProcessor
 from tg_runtime.devices.cpu.program import CPUProgram
 from tg_runtime.errors import DeviceUnavailableError, ToolMissingError
@@ -33,8 +32,15 @@ CPU_PORTABLE = ContextVar(
     "Drive the CPU device with Python threads instead of native ones.",
     group="device",
 )
+# tool chains are loaded when one is asked for: a start that finds all binaries on disk needs none
+COMPILERS: Final = {
+    "LLVM": "tg_runtime.compile.llvm",
+    "CLANG": "tg_runtime.compile.clang",
+    "GCC": "tg_runtime.compile.clang",
+}
+_PORTABLE: Final = "tg_runtime.devices.cpu.portable"
 # as many as queues that the native processor has room for
-_MOST: int = 64
+_MOST: Final = 64
 
 _processor: CommandProcessor | None = None
 _processor_lock = threading.Lock()
@@ -53,13 +59,18 @@ def shared_processor() -> CommandProcessor:
 def make_processor(threads: int, *, portable: bool) -> CommandProcessor:
     """A native processor where there can be one, else a portable one."""
     if portable:
-        return PortableProcessor(threads)
+        return _portable_processor(threads)
     try:
         return NativeProcessor(threads)
     except (DeviceUnavailableError, ToolMissingError) as error:
         if DEBUG >= 1:
             print(f"CPU runs on Python threads: {error}")  # noqa: T201
-        return PortableProcessor(threads)
+        return _portable_processor(threads)
+
+
+def _portable_processor(threads: int) -> CommandProcessor:
+    made: CommandProcessor = import_module(_PORTABLE).PortableProcessor(threads)
+    return made
 
 
 class CPUDevice(HCQCompiled):
@@ -109,9 +120,9 @@ class CPUDevice(HCQCompiled):
 def compiler_for(target: Target) -> Compiler:
     """The compiler of a complete target. Raises `ToolMissingError`."""
     processor = describe_cpu(target)
-    if target.renderer in ("CLANG", "GCC"):
-        return ClangCompiler(processor.family, processor.features)
-    return LLVMCompiler(processor.family, processor.cpu, processor.features)
+    module = import_module(COMPILERS.get(target.renderer, COMPILERS["LLVM"]))
+    made: Compiler = module.compiler_for(processor.family, processor.cpu, processor.features)
+    return made
 
 
 def complete_target(target: Target) -> Target:
