@@ -134,6 +134,9 @@ def _high_product(x: UOp, multiplier: int, shift: int) -> UOp:
     if bits < 32 or (bits == 32 and multiplier < 1 << 31):
         wide = dtypes.uint64 if x.dtype.is_unsigned else dtypes.int64
         return ((x.cast(wide) * multiplier) >> shift).cast(x.dtype)
+    if shift < bits:
+        multiplier <<= bits - shift
+        shift = bits
     modulus = 1 << bits
     signed = not x.dtype.is_unsigned
     if signed:
@@ -152,7 +155,7 @@ def _high_product_signed(x: UOp, multiplier: int, shift: int, bits: int) -> UOp:
     # of a negative x the unsigned product has 2**bits * multiplier too much
     wrapped = multiplier - (1 << bits) if multiplier >= 1 << (bits - 1) else multiplier
     high = high - ((x >> (bits - 1)) & wrapped)
-    return high >> (shift - bits) if shift >= bits else high
+    return high >> (shift - bits)
 
 
 def _multiply_high(x: UOp, multiplier: int) -> UOp:
