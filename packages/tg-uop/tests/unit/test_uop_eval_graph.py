@@ -58,6 +58,9 @@ def test_vectors_are_tuples() -> None:
 def test_a_constant_has_the_value_that_its_dtype_holds() -> None:
     tenth = UOp.const(dtypes.float, 0.1)
     assert evaluate(tenth.cast(dtypes.double)) == 0.10000000149011612
+    assert UOp.const(dtypes.half, 0.1) is UOp.const(dtypes.half, 0.0999755859375)
+    assert UOp.const(dtypes.uint8, 256) is UOp.const(dtypes.uint8, 0)
+    assert UOp.const(dtypes.fp8e4m3, 1000.0) is UOp.const(dtypes.fp8e4m3, float("nan"))
     assert evaluate(UOp.const(dtypes.half.vec(2), (0.1, 1.0))) == (0.0999755859375, 1.0)
 
 

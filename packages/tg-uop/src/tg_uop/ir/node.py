@@ -9,7 +9,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import ClassVar, Self
 
-from tg_uop.dtype.dtype import ConstFloat, DType, Invalid, InvalidType, dtypes
+from tg_uop.dtype.dtype import ConstFloat, DType, Invalid, InvalidType, dtypes, wrap_int
+from tg_uop.dtype.value import convert
 from tg_uop.ir.infer.bounds import Interval, infer_bounds
 from tg_uop.ir.infer.place import Place, infer_device
 from tg_uop.ir.infer.ranges import infer_ranges
@@ -163,23 +164,25 @@ class Node:
 
 
 def normalize_constant(value: object, dtype: DType) -> object:
-    """The constant as the exact Python type that the dtype calls for, so that equal means same.
+    """The constant in the exact Python type and with the value that its dtype holds, so that equal
+    means same: 0.1 is the nearest float16 in float16, 256 is 0 in uint8.
 
     Raises `TypeError` when the value is no number and `ValueError` when an integer dtype gets
     infinity, NaN or a fraction.
     """
     if isinstance(value, InvalidType):
         return Invalid
-    if dtypes.is_float(dtype):
-        return ConstFloat(value)  # type: ignore[arg-type]
-    if dtypes.is_bool(dtype):
+    if dtype.is_float:
+        number = value if isinstance(value, int | float) else float(value)  # type: ignore[arg-type]
+        return ConstFloat(convert(number, dtype))
+    if dtype.is_bool:
         return bool(value)
     if not isinstance(value, int | float):
         raise TypeError(f"a constant of {dtype} must be a number, not {value!r}")
     whole = int(value)
     if whole != value:
         raise ValueError(f"{value!r} is no constant of {dtype}: cast it explicitly")
-    return whole
+    return wrap_int(whole, dtype) if dtype.is_int else whole
 
 
 def _forget(
