@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import cast
+from weakref import ref
 
 from tg_uop.errors import RewriteFuelError
 from tg_uop.ir.ops import Ops
@@ -43,7 +44,8 @@ def graph_rewrite(
 
     By default a node's sources are rewritten before the node: rules see final sources. With
     `bottom_up` the walk goes from the sink: rules see a node before its sources are touched, and
-    again whenever the sources change. Only nodes above a change are rebuilt.
+    again whenever the sources change. Only nodes above a change are rebuilt. What a pure matcher
+    left alone in an earlier rewrite is not gone through again.
     `ctx` is handed to rules that ask for it. `fuel` limits the number of matches. Matches are
     recorded in `track`, or in the trace that is on. A node for which `gate` is false is left as it
     is, with all below it.
@@ -119,6 +121,7 @@ class _Walk:
         links: list[tuple[list[UOp], UOp]] = []
         live_ops = self.pm.live_ops
         settle = self.settle
+        settled = self.pm.settled
         while stack:
             node = stack.pop()
             if node is None:
@@ -130,6 +133,9 @@ class _Walk:
             else:
                 assert node is not True
                 if node in final:
+                    continue
+                if settled is not None and ref(node) in settled:
+                    final[node] = node
                     continue
                 if gate is not None and not gate(node):
                     final[node] = node
@@ -159,7 +165,16 @@ class _Walk:
                     final[node] = node
                 elif not settle(node, None, links):
                     stack += (False, links[-1][1])
+        if settled is not None and gate is None:
+            self.remember(settled)
         return _done(final[self.sink])
+
+    def remember(self, settled: set[ref[UOp]]) -> None:
+        """Keep in mind which nodes the rules do not change, as long as the nodes live."""
+        forget = settled.discard
+        for node, result in self.final.items():
+            if node is result:
+                settled.add(ref(node, forget))
 
     def rebuild_and_settle(self, node: UOp, links: list[tuple[list[UOp], UOp]]) -> bool:
         """`settle` for a node whose sources changed."""

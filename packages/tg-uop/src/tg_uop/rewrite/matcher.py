@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import chain
+from weakref import ref
 
 from tg_uop.errors import PatternError
 from tg_uop.ir.ops import Ops
@@ -138,20 +139,26 @@ class PatternMatcher:
 
     Rules are found through a table keyed by the op of the node and the ops of its sources, filled
     as such nodes turn up, so that a rule which cannot match costs nothing.
+
+    `pure` says that what the rules do depends on the node alone, not on a context or on state.
+    Then `settled` keeps the nodes that no rule changes, from one rewrite to the next.
     """
 
-    __slots__ = ("__weakref__", "_by_op", "_live_ops", "rules", "table")
+    __slots__ = ("__weakref__", "_by_op", "_live_ops", "rules", "settled", "table")
 
-    def __init__(self, rules: Iterable[RuleLike]) -> None:
+    def __init__(self, rules: Iterable[RuleLike], pure: bool = False) -> None:
         made = [r if isinstance(r, Rule) else Rule(r[0], r[1]) for r in rules]
         self.rules: tuple[Rule, ...] = tuple(dict.fromkeys(made))
         self._by_op: dict[Ops, tuple[Rule, ...]] = {}
         self._live_ops: frozenset[Ops] | None = None
+        self.settled: set[ref[UOp]] | None = set() if pure else None
         # (op, ops of the sources), or the op alone for nodes without or with many sources
         self.table: dict[tuple[Ops, ...] | Ops, list[Try]] = {}
 
     def __add__(self, other: PatternMatcher) -> PatternMatcher:
-        return PatternMatcher(chain(self.rules, other.rules))
+        """The rules of both; pure only if both are."""
+        pure = self.settled is not None and other.settled is not None
+        return PatternMatcher(chain(self.rules, other.rules), pure)
 
     def __len__(self) -> int:
         return len(self.rules)

@@ -391,7 +391,8 @@ ALGEBRA = PatternMatcher(
         divide_by_unit,
         remainder_by_unit,
         divide_zero,
-    ]
+    ],
+    pure=True,
 )
 
 SPELLING = PatternMatcher(
@@ -403,5 +404,6 @@ SPELLING = PatternMatcher(
         join_constants,
         order_sum,
         order_product,
-    ]
+    ],
+    pure=True,
 )

@@ -31,9 +31,10 @@ DECIDED = (GroupOp.ALU - {Ops.THREEFRY, Ops.POW}) | {Ops.CAST}
 @rule(UPat(DECIDED, WHOLE, name="node"), law="x in [c, c] means x == c")
 def single_value(node: UOp) -> UOp | None:
     """Integers and bools. A value that may be Invalid stays, bounds do not tell of it."""
-    if node.vmin != node.vmax or any(map(may_be_invalid, node.src)):
+    low, high = node.bounds
+    if low != high or any(map(may_be_invalid, node.src)):
         return None
-    return constant_like(node, node.vmin)
+    return constant_like(node, low)
 
 
 @rule(UPat(Ops.MAX, WHOLE, src=(X, Y)), law="max(x, y) == x if x >= y")
@@ -172,5 +173,11 @@ def _remainder_is_other(terms: dict[UOp, int], limit: int) -> bool:
     return False
 
 
-BOUNDS = PatternMatcher([single_value, maximum_by_bounds])
-COMPARISON = PatternMatcher([quotient_less_than, less_than, equal])
+BOUNDS = PatternMatcher(
+    [single_value, maximum_by_bounds],
+    pure=True,
+)
+COMPARISON = PatternMatcher(
+    [quotient_less_than, less_than, equal],
+    pure=True,
+)

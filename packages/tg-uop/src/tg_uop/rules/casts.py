@@ -77,4 +77,7 @@ def bool_and_back(x: UOp) -> UOp:
     return x
 
 
-CASTS = PatternMatcher([same_dtype, bitcast_twice, bool_and_back, cast_twice])
+CASTS = PatternMatcher(
+    [same_dtype, bitcast_twice, bool_and_back, cast_twice],
+    pure=True,
+)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tg_uop.dtype.dtype import dtypes
 from tg_uop.ir.ops import Ops
 from tg_uop.ir.uop import UOp
+from tg_uop.ir.walk import toposort
 from tg_uop.rewrite.driver import graph_rewrite
 from tg_uop.rewrite.matcher import PatternMatcher
 from tg_uop.rules.constants import INTEGERS, constant_like
-from tg_uop.rules.linear import Linear, linear, write
+from tg_uop.rules.linear import Linear, in_order, linear, write
 from tg_uop.rules.logic import negated
 
 # Narrower bounds can change no other operation.
 NARROWED = frozenset(
     (Ops.IDIV, Ops.MOD, Ops.MAX, Ops.WHERE, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.CAST, Ops.AND)
 ) | {Ops.SHR, Ops.OR, Ops.XOR}
-
-# A sum in a condition is solved for so many of its terms at most.
-MAX_SOLVED_TERMS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +61,30 @@ def fact_of(cond: UOp) -> Fact | None:
     return Fact(tuple(difference.terms.items()), low, high)
 
 
-def _stand_in(name: UOp, low: int, high: int) -> UOp:
-    """A variable with these bounds, named by the content of what it stands for."""
-    return UOp.variable(f"narrow_{name.key.hex()}", low, high, name.dtype)
+def joined(facts: Iterable[Fact]) -> list[Fact]:
+    """One fact for each sum, with the bounds of all that speak of it."""
+    bounds: dict[frozenset[tuple[UOp, int]], Fact] = {}
+    for fact in facts:
+        spelled = _positive_first(fact)
+        key = frozenset(spelled.terms)
+        known = bounds.get(key, spelled)
+        low, high = max(known.low, spelled.low), min(known.high, spelled.high)
+        bounds[key] = Fact(known.terms, low, high)
+    return list(bounds.values())
 
 
-def _solved(fact: Fact) -> Iterable[tuple[UOp, UOp, UOp]]:
-    """(term, what it equals, meaning of the stand-in in there) for terms with a factor of 1."""
+def _positive_first(fact: Fact) -> Fact:
+    """The same fact about the sum whose first term in order is positive."""
     total = fact.total
-    for term, c in fact.terms[:MAX_SOLVED_TERMS]:
-        if abs(c) != 1:
-            continue
-        if len(fact.terms) == 1:
-            low, high = sorted((fact.low * c, fact.high * c))
-            yield term, _stand_in(term, low, high), term
-            continue
-        if term.dtype.scalar() is not dtypes.weakint:
-            continue
-        whole = write(total, term)
-        stand_in = _stand_in(whole, fact.low, fact.high)
-        rest = total.plus(Linear({term: c}), -1)
-        solved = Linear({stand_in: 1}).plus(rest, -1).scaled(c)
-        yield term, write(solved, term), whole
+    first = in_order(total.terms)[0]
+    if total.terms[first] > 0:
+        return fact
+    return Fact(tuple(total.scaled(-1).terms.items()), -fact.high, -fact.low)
+
+
+def impossible(facts: Iterable[Fact]) -> bool:
+    """Whether a fact leaves no value."""
+    return any(fact.low > fact.high for fact in facts)
 
 
 def cost(expr: UOp) -> int:
@@ -94,62 +94,112 @@ def cost(expr: UOp) -> int:
     return len(nodes) + sum(len(node.toposort()) for node in divisions)
 
 
-def is_narrowable(expr: UOp) -> bool:
-    """Whether narrower bounds may change anything."""
-    return expr.op_in_backward_slice_with_self(*NARROWED)
-
-
-def impossible(facts: Iterable[Fact]) -> bool:
-    """Whether a fact leaves no value."""
-    return any(fact.low > fact.high for fact in facts)
+# *** putting facts to use ***
 
 
 def narrowed(expr: UOp, facts: list[Fact], rules: PatternMatcher) -> UOp:
-    """`expr` simplified by `rules` where all facts hold; itself if that gains nothing."""
-    if not is_narrowable(expr):
+    """`expr` simplified by `rules` where all facts hold; itself if that gains nothing.
+
+    Each sum of a fact gets a name with the bounds that the fact tells: the expression is written
+    in terms of these names, simplified, and written out again.
+    """
+    inside = _narrowable_parts(expr)
+    useful = [fact for fact in joined(facts) if any(term in inside for term, _ in fact.terms)]
+    if not useful:
         return expr
-    single = [fact for fact in facts if len(fact.terms) == 1]
-    result = _narrowed_by_terms(expr, single, rules)
+    for pick_last in (False, True):
+        result = _renamed(expr, useful, inside, pick_last, rules)
+        if result is not expr:
+            return result
+    if len(useful) > 1:
+        for fact in useful:
+            expr = _renamed(expr, [fact], inside, False, rules)
+    return expr
+
+
+def _narrowable_parts(expr: UOp) -> dict[UOp, None]:
+    """All nodes below operations that narrower bounds may change."""
+    roots: dict[UOp, None] = {}
+    for node in expr.toposort():
+        if node.op in NARROWED:
+            roots.update(dict.fromkeys(node.src))
+    return toposort(roots)
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """`term` written in terms of `name`, which stands for the sum `meaning`."""
+
+    term: UOp
+    equal: UOp
+    name: UOp
+    meaning: UOp
+
+
+def _renamed(
+    expr: UOp, facts: list[Fact], inside: dict[UOp, None], pick_last: bool, rules: PatternMatcher
+) -> UOp:
+    """Name one sum after the other; each fact is first told what is known by then."""
+    simple = expr
+    namings: list[Naming] = []
     for fact in facts:
-        if len(fact.terms) == 1:
+        naming = _solve_for_name(_told(fact, namings, rules), inside, pick_last)
+        if naming is None:
             continue
-        for term, equal, meaning in _solved(fact):
-            result = _better(result, {term: equal}, meaning, rules)
-    return result
-
-
-def _narrowed_by_terms(expr: UOp, facts: list[Fact], rules: PatternMatcher) -> UOp:
-    bounds: dict[UOp, tuple[int, int]] = {}
-    for fact in facts:
-        for term, stand_in, _ in _solved(fact):
-            low, high = int(stand_in.vmin), int(stand_in.vmax)
-            known = bounds.get(term, (low, high))
-            bounds[term] = max(low, known[0]), min(high, known[1])
-    forward: dict[UOp, UOp] = {}
-    for term, (low, high) in bounds.items():
-        is_news = low > term.vmin or high < term.vmax
-        if low <= high and is_news:
-            forward[term] = constant_like(term, low) if low == high else _stand_in(term, low, high)
-    if not forward:
+        replaced = simple.substitute({naming.term: naming.equal})
+        if replaced is not simple:
+            simple = graph_rewrite(replaced, rules, name="narrow")
+            namings.append(naming)
+    if not namings:
         return expr
-    # a term within another one would be replaced first: its bounds tell more
-    replaced = expr.substitute(forward)
-    if replaced is expr:
-        return expr
-    back = {stand_in: term for term, stand_in in forward.items() if stand_in.op is not Ops.CONST}
-    simple = graph_rewrite(replaced, rules, name="narrow").substitute(back)
+    for naming in reversed(namings):
+        if naming.name.op is not Ops.CONST:
+            simple = simple.substitute({naming.name: naming.meaning})
+    simple = graph_rewrite(simple, rules, name="narrow")
     return simple if cost(simple) < cost(expr) else expr
 
 
-def _better(expr: UOp, forward: Mapping[UOp, UOp], meaning: UOp, rules: PatternMatcher) -> UOp:
-    replaced = expr.substitute(forward)
-    if replaced is expr:
-        return expr
-    simple = graph_rewrite(replaced, rules, name="narrow")
-    back = {node: meaning for node in simple.toposort() if _stands_for(node, meaning)}
-    simple = graph_rewrite(simple.substitute(back), rules, name="narrow")
-    return simple if cost(simple) < cost(expr) else expr
+def _told(fact: Fact, namings: list[Naming], rules: PatternMatcher) -> Fact:
+    """The fact in terms of the names, with the bounds that they bring."""
+    total = Linear({}, 0)
+    for term, c in fact.terms:
+        renamed = term
+        for naming in namings:
+            renamed = renamed.substitute({naming.term: naming.equal})
+        if renamed is not term:
+            renamed = graph_rewrite(renamed, rules, name="narrow")
+        total = total.plus(linear(renamed), c)
+    low, high = Linear(total.terms).bounds()
+    low, high = max(low, fact.low - total.constant), min(high, fact.high - total.constant)
+    return Fact(tuple(total.terms.items()), low, high)
 
 
-def _stands_for(node: UOp, meaning: UOp) -> bool:
-    return node.op is Ops.DEFINE_VAR and node.var_name == f"narrow_{meaning.key.hex()}"
+def _solve_for_name(fact: Fact, inside: dict[UOp, None], pick_last: bool) -> Naming | None:
+    """The fact solved for one of its terms, the first or the last that can be."""
+    total = fact.total
+    alone = len(fact.terms) == 1
+    solvable = [
+        term
+        for term, c in fact.terms
+        if abs(c) == 1 and (term in inside or alone) and (alone or _is_exact_type(term))
+    ]
+    if not solvable or fact.low > fact.high:
+        return None
+    term = solvable[-1 if pick_last else 0]
+    c = total.terms[term]
+    if alone and (fact.low, fact.high) == total.bounds():
+        return None
+    meaning = write(total, term)
+    if fact.low == fact.high:
+        name = constant_like(term, fact.low)
+    else:
+        # named by the content of what it stands for: one name has one meaning everywhere
+        label = f"narrow_{meaning.key.hex()}"
+        name = UOp.variable(label, fact.low, fact.high, term.dtype)
+    rest = total.plus(Linear({term: c}), -1)
+    equal = write(Linear({}).plus(linear(name)).plus(rest, -1).scaled(c), term)
+    return Naming(term, equal, name, meaning)
+
+
+def _is_exact_type(term: UOp) -> bool:
+    return term.dtype.scalar() is dtypes.weakint

@@ -321,9 +321,11 @@ def recombine(total: UOp) -> UOp | None:
         return None
     value = linear(total, exact=False)
     for term, c in value.terms.items():
-        if term.op is not Ops.MOD:
-            continue
-        joined = _join_remainder(value, term, c)
+        joined = None
+        if term.op is Ops.MOD:
+            joined = _join_remainder(value, term, c)
+        elif term.op is Ops.IDIV:
+            joined = _join_quotient(value, term, c)
         if joined is not None:
             return write(joined, total)
     return None
@@ -335,9 +337,9 @@ def _join_remainder(value: Linear, term: UOp, c: int) -> Linear | None:
     d = integer_constant(divisor)
     if d is None:
         return _join_symbolic(value, term, c)
-    if d <= 0:
+    if d <= 0 or not _has_multiple(value, term, c * d):
         return None
-    quotient = divide_simplified(x, d)
+    quotient = _simplified(divide(x, d))
     wanted = linear(quotient, exact=False).scaled(c * d)
     if wanted.terms and all(value.terms.get(t) == k for t, k in wanted.terms.items()):
         rest = value.plus(wanted, -1)
@@ -349,6 +351,26 @@ def _join_remainder(value: Linear, term: UOp, c: int) -> Linear | None:
                 joined = Linear({remainder(x, outer * d): 1})
                 return _replaced(value, {term: c, other: k}, joined, c)
     return None
+
+
+def _join_quotient(value: Linear, term: UOp, c: int) -> Linear | None:
+    """The sum with `c * (x / d)` joined to x mod d, however that is written."""
+    x, divisor = term.src
+    d = integer_constant(divisor)
+    if d is None or d <= 0 or c % d or len(value.terms) == 1:
+        return None
+    rest = _simplified(remainder(x, d))
+    if rest.op is Ops.MOD and rest.src[0] is x:
+        return None
+    wanted = linear(rest, exact=False).scaled(c // d)
+    if not wanted.terms or any(value.terms.get(t) != k for t, k in wanted.terms.items()):
+        return None
+    return _replaced(value.plus(wanted, -1), {term: c}, linear(x, exact=False), c // d)
+
+
+def _has_multiple(value: Linear, term: UOp, factor: int) -> bool:
+    """Whether another term than `term` has a multiple of `factor`: a quick test."""
+    return any(k % factor == 0 and other is not term for other, k in value.terms.items())
 
 
 def _join_symbolic(value: Linear, term: UOp, c: int) -> Linear | None:
@@ -363,11 +385,10 @@ def _join_symbolic(value: Linear, term: UOp, c: int) -> Linear | None:
     return None
 
 
-def divide_simplified(x: UOp, d: int) -> UOp:
-    """x / d as the rules of this file write it."""
-    node = divide(x, d)
+def _simplified(node: UOp) -> UOp:
+    """A quotient or remainder as the rules of this file write it."""
     for _ in range(8):
-        if node.op is not Ops.IDIV:
+        if node.op not in (Ops.IDIV, Ops.MOD):
             return node
         shorter = DIVISION.rewrite(node)
         if shorter is None:
@@ -497,7 +518,16 @@ def floor_of_bounded(x: UOp, divisor: UOp, left: UOp, lower: UOp, upper: UOp) ->
     return None
 
 
-DIVISION = PatternMatcher([divide_twice, divide_sum, divide_by_symbol, reduce_sum])
-RECOMBINE = PatternMatcher([recombine])
-FLOOR = PatternMatcher([floor_of_bounded])
+DIVISION = PatternMatcher(
+    [divide_twice, divide_sum, divide_by_symbol, reduce_sum],
+    pure=True,
+)
+RECOMBINE = PatternMatcher(
+    [recombine],
+    pure=True,
+)
+FLOOR = PatternMatcher(
+    [floor_of_bounded],
+    pure=True,
+)
 DIVMOD = DIVISION + RECOMBINE + FLOOR

@@ -64,4 +64,7 @@ def fold_constant_stack(node: UOp) -> UOp:
     return UOp.const(node.dtype, tuple(s.arg for s in node.src))
 
 
-FOLD = PatternMatcher([fold_constants, fold_picked_lanes, fold_constant_stack])
+FOLD = PatternMatcher(
+    [fold_constants, fold_picked_lanes, fold_constant_stack],
+    pure=True,
+)

@@ -41,8 +41,7 @@ def simplify_conjunction(both: UOp) -> UOp | None:
         return constant_like(both, False)
     kept = list(joined)
     for cond in joined:
-        others = [c for c in kept if c is not cond]
-        simple = narrowed(cond, _facts(others), CORE)
+        simple = narrowed(cond, _other_facts(kept, cond), CORE)
         if simple is cond:
             continue
         if is_constant(simple, False):
@@ -52,6 +51,16 @@ def simplify_conjunction(both: UOp) -> UOp | None:
     if kept == conjuncts(both):
         return None
     return conjunction(kept, both)
+
+
+def _other_facts(conditions: list[UOp], cond: UOp) -> list[Fact]:
+    """What the other conditions tell about other sums."""
+    own = fact_of(cond)
+    facts = _facts([c for c in conditions if c is not cond])
+    if own is None:
+        return facts
+    sums = {frozenset(own.terms), frozenset((term, -c) for term, c in own.terms)}
+    return [fact for fact in facts if frozenset(fact.terms) not in sums]
 
 
 def conjunction(conditions: list[UOp], like: UOp) -> UOp:
@@ -135,5 +144,6 @@ def store_at_invalid(node: UOp) -> UOp:
 
 
 GATES = PatternMatcher(
-    [simplify_conjunction, simplify_guarded, element_at_invalid, store_at_invalid]
+    [simplify_conjunction, simplify_guarded, element_at_invalid, store_at_invalid],
+    pure=True,
 )

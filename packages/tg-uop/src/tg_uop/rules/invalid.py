@@ -84,5 +84,6 @@ INVALID_INDEX = PatternMatcher(
         guard_of_condition,
         invalid_condition,
         invalid_last,
-    ]
+    ],
+    pure=True,
 )

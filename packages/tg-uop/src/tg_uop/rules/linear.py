@@ -60,9 +60,13 @@ class Linear:
         """Lowest and highest value, from those of the terms."""
         low = high = self.constant
         for term, c in self.terms.items():
-            first, last = c * int(term.vmin), c * int(term.vmax)
-            low += min(first, last)
-            high += max(first, last)
+            first, last = term.bounds
+            if c > 0:
+                low += c * int(first)
+                high += c * int(last)
+            else:
+                low += c * int(last)
+                high += c * int(first)
         return low, high
 
     def content(self) -> int:
@@ -88,33 +92,39 @@ def linear(node: UOp, exact: bool = True) -> Linear:
     the result holds for the numbers and not only modulo the width. Sums of very many terms are
     opened only so far.
     """
-    result = Linear({})
+    terms: dict[UOp, int] = {}
+    constant = 0
     stack = [(node, 1)]
     opened = 0
+    exact = exact and node.dtype.scalar() is not dtypes.weakint
     while stack:
         current, factor = stack.pop()
         op = current.op
         if op is Ops.CONST and type(current.arg) is int:
-            result.constant += current.arg * factor
+            constant += current.arg * factor
             continue
-        if opened > MAX_TERMS or (exact and not is_exact(current)):
-            result.add(current, factor)
-        elif op is Ops.ADD:
-            opened += 1
-            left, right = current.src
-            stack += ((right, factor), (left, factor))
-        elif op is Ops.SUB:
-            left, right = current.src
-            stack += ((right, -factor), (left, factor))
-        elif op is Ops.NEG:
-            stack.append((current.src[0], -factor))
-        else:
-            term, coefficient = term_and_factor(current)
-            if term is current:
-                result.add(current, factor)
+        if op in RING and opened <= MAX_TERMS and not (exact and not is_exact(current)):
+            if op is Ops.ADD:
+                opened += 1
+                left, right = current.src
+                stack += ((right, factor), (left, factor))
+                continue
+            if op is Ops.MUL:
+                term, coefficient = term_and_factor(current)
+                if term is not current:
+                    stack.append((term, factor * coefficient))
+                    continue
+            elif op is Ops.SUB:
+                left, right = current.src
+                stack += ((right, -factor), (left, factor))
+                continue
             else:
-                stack.append((term, factor * coefficient))
-    return result
+                stack.append((current.src[0], -factor))
+                continue
+        terms[current] = terms.get(current, 0) + factor
+    if 0 in terms.values():
+        terms = {term: c for term, c in terms.items() if c}
+    return Linear(terms, constant)
 
 
 RING = frozenset((Ops.ADD, Ops.MUL, Ops.SUB, Ops.NEG))
@@ -153,12 +163,10 @@ def _exact_bounds(node: UOp) -> tuple[int, int]:
 
 def loop_order(node: UOp) -> tuple[tuple[int, ...], Ops]:
     """Coarse order of terms: by the innermost loop they depend on, then by op."""
-    inner: tuple[int, ...] = ()
-    for r in node.ranges:
-        axis_id = r.range_arg.axis_id
-        if axis_id > inner:
-            inner = axis_id
-    return inner, node.op
+    ranges = node.ranges
+    if not ranges:
+        return (), node.op
+    return max([r.range_arg.axis_id for r in ranges]), node.op
 
 
 def fine_order(node: UOp) -> tuple[str, bytes]:

@@ -238,5 +238,6 @@ LOGIC = PatternMatcher(
         where_known_true,
         where_known_false,
         where_both,
-    ]
+    ],
+    pure=True,
 )

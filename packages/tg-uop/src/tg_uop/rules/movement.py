@@ -170,5 +170,6 @@ MOVEMENT = PatternMatcher(
         pad_twice,
         shrink_of_pad,
         permute_of_expand,
-    ]
+    ],
+    pure=True,
 )

@@ -16,8 +16,17 @@ SIMPLIFY = CORE + GATES
 
 
 def simplify(u: UOp) -> UOp:
-    """An equal expression that is no worse: all rules on numbers and gates, to a fixed point."""
-    return graph_rewrite(u, SIMPLIFY, name="simplify")
+    """An equal expression that is no worse: all rules on numbers and gates, to a fixed point.
+
+    Gates take their turn when everything else is at rest: an index on its way out of a sum need
+    not be held against its condition at each step.
+    """
+    while True:
+        numbers = graph_rewrite(u, CORE, name="simplify")
+        gated = graph_rewrite(numbers, GATES, name="simplify-gates")
+        if gated is numbers:
+            return gated
+        u = gated
 
 
 def given(u: UOp, condition: UOp) -> UOp | None:
