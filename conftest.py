@@ -16,6 +16,11 @@ settings.register_profile(
 settings.load_profile("tg")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update-golden` writes the recorded outputs that tests compare with."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests marked `oracle` run only when asked for by `-m oracle`."""
     if "oracle" in (config.getoption("-m") or ""):

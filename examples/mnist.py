@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,15 @@ def batches(count: int, size: int, rng: np.random.Generator) -> Iterator[NDArray
         yield order[start : start + size]
 
 
-def train(net: ConvNet, images: Tensor, labels: Tensor, epochs: int, size: int, seed: int) -> None:
+def train(
+    net: ConvNet,
+    images: Tensor,
+    labels: Tensor,
+    epochs: int,
+    size: int,
+    seed: int,
+    most_steps: int | None = None,
+) -> None:
     """Minimize the cross entropy with Adam; the learning rate falls to zero by a half cosine."""
     optimizer = Adam(get_parameters(net), lr=1e-3)
 
@@ -73,10 +82,10 @@ def train(net: ConvNet, images: Tensor, labels: Tensor, epochs: int, size: int, 
     rng = np.random.default_rng(seed)
     pixels, classes = images.numpy(), labels.numpy()
     steps = epochs * (len(pixels) // size)
+    plan = (batch for _ in range(epochs) for batch in batches(len(pixels), size, rng))
+    steps = min(steps, most_steps) if most_steps is not None else steps
     with Tensor.train(), tqdm(total=steps, desc="training", unit="step") as bar:
-        for position, chosen in enumerate(
-            batch for _ in range(epochs) for batch in batches(len(pixels), size, rng)
-        ):
+        for position, chosen in enumerate(islice(plan, steps)):
             rate = 1e-3 * 0.5 * (1 + np.cos(np.pi * position / steps))
             optimizer.lr.assign(Tensor([rate], dtype=optimizer.lr.dtype)).realize()
             loss = step(Tensor(pixels[chosen]), Tensor(classes[chosen]))
@@ -120,6 +129,7 @@ def main(arguments: list[str]) -> int:
     """Train, test, save, load, draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--steps", type=int, help="stop after so many steps")
     parser.add_argument("--batch-size", type=int, default=125)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--full", action="store_true", help="all 70,000 digits (downloads them)")
@@ -130,7 +140,7 @@ def main(arguments: list[str]) -> int:
     images, labels, test_images, test_labels = mnist(full=options.full)
     net = ConvNet()
     started = time.perf_counter()
-    train(net, images, labels, options.epochs, options.batch_size, options.seed)
+    train(net, images, labels, options.epochs, options.batch_size, options.seed, options.steps)
     print(f"trained on {len(images)} digits in {time.perf_counter() - started:.1f} s")
 
     options.out.mkdir(parents=True, exist_ok=True)

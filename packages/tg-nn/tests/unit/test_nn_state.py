@@ -142,7 +142,7 @@ def damaged_files():
 
 
 @pytest.mark.parametrize(
-    ("what", "data"), damaged_files(), ids=lambda v: v if isinstance(v, str) else ""
+    ("what", "data"), list(damaged_files()), ids=lambda v: v if isinstance(v, str) else ""
 )
 def test_a_damaged_file_is_refused(tmp_path, what, data):
     path = tmp_path / "bad.safetensors"

@@ -142,7 +142,14 @@ def test_pools_and_norms():
     check("BatchNormalization", x, floats(4), floats(4), floats(4), np.abs(floats(4)))
     check("LayerNormalization", x, floats(7), floats(7), tolerance=1e-4)
     check("Softmax", x, axis=1)
-    check("Softmax", x, opset=11, axis=1)
+
+
+def test_softmax_before_opset_13_takes_all_axes_from_one_on():
+    x = floats(2, 3, 4)
+    runner = OnnxRunner(model_of("Softmax", [x], 11, axis=1).SerializeToString())
+    e = np.exp(x)
+    expected = e / e.sum(axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(runner({"x0": x})["y0"].numpy(), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])

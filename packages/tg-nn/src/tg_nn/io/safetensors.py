@@ -52,6 +52,12 @@ SERIALIZED_NAME: dict[DType, str] = {
     dtypes.fp8e5m2: "float8_e5m2",
 }
 
+BITS: dict[DType, DType] = {
+    dtypes.bfloat16: dtypes.uint16,
+    dtypes.fp8e4m3: dtypes.uint8,
+    dtypes.fp8e5m2: dtypes.uint8,
+}
+
 LENGTH_BYTES = 8
 MAX_HEADER_BYTES = 100_000_000  # the limit of the format's own reader
 
@@ -66,9 +72,12 @@ def safe_save(
     >>> safe_save({"weight": Tensor([1.0, 2.0])}, "weights.safetensors")
     """
     target = Path(path)
+    for name, tensor in tensors.items():
+        if tensor.dtype not in SERIALIZED_NAME:
+            raise TypeError(f"tensor {name!r}: safetensors has no dtype for {tensor.dtype}")
     # the arrays own the memory whose addresses the writer gets, so they must live until it is done
     arrays = {name: _bytes_of(tensor) for name, tensor in tensors.items()}
-    specs = {name: _spec(name, tensors[name], array) for name, array in arrays.items()}
+    specs = {name: _spec(tensors[name], array) for name, array in arrays.items()}
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(descriptor)
@@ -139,15 +148,14 @@ def safe_load_metadata(path: str | Path) -> dict[str, object]:
 def _bytes_of(tensor: Tensor) -> NDArray[np.uint8]:
     if tensor.numel() == 0:
         return np.empty(0, np.uint8)
-    return np.frombuffer(tensor.contiguous().data().cast("B"), np.uint8)
+    # NumPy has no bfloat16 and no 8-bit floats of its own
+    plain = tensor.bitcast(BITS[tensor.dtype]) if tensor.dtype in BITS else tensor
+    return np.ascontiguousarray(plain.numpy()).reshape(-1).view(np.uint8)
 
 
-def _spec(name: str, tensor: Tensor, array: NDArray[np.uint8]) -> safetensors.TensorSpec:
-    spelled = SERIALIZED_NAME.get(tensor.dtype)
-    if spelled is None:
-        raise TypeError(f"tensor {name!r}: safetensors has no dtype for {tensor.dtype}")
+def _spec(tensor: Tensor, array: NDArray[np.uint8]) -> safetensors.TensorSpec:
     return safetensors.TensorSpec(
-        dtype=spelled,
+        dtype=SERIALIZED_NAME[tensor.dtype],
         shape=list(tensor.shape),
         data_ptr=array.ctypes.data,
         data_len=array.nbytes,
