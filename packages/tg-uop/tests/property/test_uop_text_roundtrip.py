@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import suppress
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tg_uop import DType, Ops, UOp, Variable, dtypes, evaluate, render
+from tg_uop.errors import GraphTextError
 from tg_uop.eval.scalar import truncated_quotient, truncated_remainder
 from tg_uop.spec.node import Form
 from tg_uop.spec.verify import verify
 from tg_uop.text.dump import dump
 from tg_uop.text.picture import to_dot, to_svg
-from tg_uop.text.pycode import from_python, to_python
+from tg_uop.text.pycode import HEADER, from_python, to_python
 
 ARITHMETIC = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.MAX, Ops.IDIV, Ops.MOD)
 BITS = (Ops.AND, Ops.OR, Ops.XOR)
@@ -84,3 +86,26 @@ def test_an_expression_means_what_it_says(graph: UOp, x: int, y: int) -> None:
         # Python raises where the graph gives 0
         return
     assert shown == value, text
+
+
+ALPHABET = st.sampled_from("()[],.=-_'\"\\ \n01n9eoOpsUdtypeARG")
+
+
+@settings(max_examples=200)
+@given(
+    graph=integer_graphs() | float_graphs(),
+    edits=st.lists(
+        st.tuples(st.integers(0, 10_000), st.integers(0, 6), st.text(ALPHABET, max_size=4)),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_damaged_text_is_refused_or_is_another_graph(
+    graph: UOp, edits: list[tuple[int, int, str]]
+) -> None:
+    text = to_python(graph).split(HEADER)[1]
+    for place, removed, inserted in edits:
+        at = place % len(text)
+        text = text[:at] + inserted + text[at + removed :] or "x"
+    with suppress(GraphTextError):
+        assert isinstance(from_python(text), UOp)

@@ -159,6 +159,16 @@ def _float_code(value: float) -> str:
 
 # *** reading ***
 
+# what building a node from parts that do not fit can raise
+REFUSALS = (
+    TgError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    AssertionError,
+)
+
 
 def from_python(text: str) -> UOp:
     """The graph that `to_python` wrote.
@@ -175,7 +185,7 @@ def from_python(text: str) -> UOp:
                 root = reader.named(line[7:])
             else:
                 root = reader.read(line)
-        except (TgError, TypeError, ValueError, KeyError, IndexError, AssertionError) as error:
+        except REFUSALS as error:
             reason = error.reason if isinstance(error, GraphTextError) else str(error)
             raise GraphTextError(line=number, reason=reason, text=line[:200]) from error
         except (SyntaxError, RecursionError, MemoryError, AttributeError) as error:
@@ -249,7 +259,7 @@ class _Reader:
 
     def _value(self, node: ast.expr) -> object:
         match node:
-            case ast.Constant(value=value):
+            case ast.Constant(value=None | bool() | int() | float() | str() | bytes() as value):
                 return value
             case ast.Tuple(elts=parts):
                 return tuple(self._value(part) for part in parts)
