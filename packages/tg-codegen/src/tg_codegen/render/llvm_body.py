@@ -14,7 +14,7 @@ class Body:
     `values` maps a node to how its value is written: a name or a literal.
     """
 
-    __slots__ = ("allocas", "block", "declarations", "lines", "values", "_names")
+    __slots__ = ("allocas", "block", "declarations", "lines", "values", "_names", "_zeros")
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -23,6 +23,7 @@ class Body:
         self.values: dict[UOp, str] = {}
         self.block = "entry"
         self._names = 0
+        self._zeros: dict[str, str] = {}
 
     def fresh(self, prefix: str = "v") -> str:
         """A name that nothing has yet, without its sigil."""
@@ -50,6 +51,14 @@ class Body:
         name = f"%{self.fresh(prefix)}"
         self.allocas.append(f"  {name} = alloca {text}")
         return name
+
+    def zeros(self, kind: str) -> str:
+        """A pointer to a zero of a memory type on the stack; the same one for each type."""
+        found = self._zeros.get(kind)
+        if found is None:
+            found = self._zeros[kind] = self.alloca(f"{kind}, align 64", "zeros")
+            self.allocas.append(f"  store {kind} zeroinitializer, ptr {found}, align 64")
+        return found
 
     def typed(self, node: UOp) -> str:
         """The value of a node with its type in front."""

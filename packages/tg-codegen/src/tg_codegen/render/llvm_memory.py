@@ -20,14 +20,15 @@ def define_array(body: Body, node: UOp) -> str:
 
 
 def render_index(body: Body, node: UOp) -> str:
-    """The address of an element."""
+    """The address of an element; behind a closed gate it may lie outside of the memory."""
     pointer = body.values[node.index_buffer]
     position = node.index_expr
     if position.op is Ops.CONST and position.arg == 0:
         return pointer
     kind = memory_type(node.index_buffer.dtype.base)
     index = body.typed(position)
-    return body.emit(f"getelementptr inbounds {kind}, ptr {pointer}, {index}")
+    bounds = "inbounds " if node.index_gate is None else ""
+    return body.emit(f"getelementptr {bounds}{kind}, ptr {pointer}, {index}")
 
 
 def render_load(body: Body, node: UOp) -> str:
@@ -46,9 +47,7 @@ def render_load(body: Body, node: UOp) -> str:
 def _selected_load(body: Body, node: UOp, address: str, gate: UOp) -> str:
     """One gate for the whole access: without a branch, by reading zeros from the stack instead."""
     kind = memory_type(node.dtype)
-    zeros = body.alloca(f"{kind}, align {ARRAY_ALIGNMENT}", "zeros")
-    zero = "zeroinitializer"
-    body.allocas.append(f"  store {kind} {zero}, ptr {zeros}, align {ARRAY_ALIGNMENT}")
+    zeros = body.zeros(kind)
     condition = body.values[gate]
     safe = body.emit(f"select i1 {condition}, ptr {address}, ptr {zeros}")
     loaded = body.emit(f"load {kind}, ptr {safe}, align {_alignment(node.dtype)}")

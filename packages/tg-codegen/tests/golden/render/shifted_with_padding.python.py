@@ -1,0 +1,20 @@
+from math import inf, nan
+from tg_uop import AddrSpace, AxisType, ConstFloat, Invalid, Ops, UOp, dtypes
+from tg_uop.ir.args import BufferArg, CallArg, Estimates, KernelInfo, Opt, OptOps, ParamArg, ProgramInfo, RangeArg, ReduceArg, SpecialArg
+n0 = UOp(Ops.PARAM, dtypes.float.ptr(64), (), arg=ParamArg(slot=0, shape=None, device=None, name=None))
+n1 = UOp(Ops.CONST, dtypes.int, (), arg=64)
+n2 = UOp(Ops.PARAM, dtypes.float.ptr(64), (), arg=ParamArg(slot=1, shape=None, device=None, name=None))
+n3 = UOp(Ops.CONST, dtypes.int, (), arg=1)
+n4 = UOp(Ops.CONST, dtypes.bool, (), arg=True)
+n5 = UOp(Ops.CONST, dtypes.float, (), arg=0.0)
+n6 = UOp(Ops.RANGE, dtypes.int, (n1,), arg=RangeArg(axis_id=(0,), axis_type=AxisType.LOOP, lanes=False))
+n7 = UOp(Ops.INDEX, dtypes.float.ptr(64), (n0, n6))
+n8 = UOp(Ops.SUB, dtypes.int, (n6, n3))
+n9 = UOp(Ops.CMPLT, dtypes.bool, (n6, n3))
+n10 = UOp(Ops.CMPNE, dtypes.bool, (n9, n4))
+n11 = UOp(Ops.INDEX, dtypes.float.ptr(64), (n2, n8, n10))
+n12 = UOp(Ops.LOAD, dtypes.float, (n11, n5))
+n13 = UOp(Ops.STORE, dtypes.void, (n7, n12))
+n14 = UOp(Ops.END, dtypes.void, (n6,))
+n15 = UOp(Ops.LINEAR, dtypes.void, (n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12, n13, n14))
+root = n15

@@ -1,0 +1,25 @@
+from math import inf, nan
+from tg_uop import AddrSpace, AxisType, ConstFloat, Invalid, Ops, UOp, dtypes
+from tg_uop.ir.args import BufferArg, CallArg, Estimates, KernelInfo, Opt, OptOps, ParamArg, ProgramInfo, RangeArg, ReduceArg, SpecialArg
+n0 = UOp(Ops.PARAM, dtypes.float.ptr(64), (), arg=ParamArg(slot=0, shape=None, device=None, name=None))
+n1 = UOp(Ops.CONST, dtypes.int, (), arg=8)
+n2 = UOp(Ops.DEFINE_LOCAL, dtypes.float.ptr(8, AddrSpace.LOCAL), (), arg=0)
+n3 = UOp(Ops.PARAM, dtypes.float.ptr(64), (), arg=ParamArg(slot=1, shape=None, device=None, name=None))
+n4 = UOp(Ops.RANGE, dtypes.int, (n1,), arg=RangeArg(axis_id=(0,), axis_type=AxisType.LOOP, lanes=False))
+n5 = UOp(Ops.INDEX, dtypes.float.ptr(8, AddrSpace.LOCAL), (n2, n4))
+n6 = UOp(Ops.INDEX, dtypes.float.ptr(64), (n3, n4))
+n7 = UOp(Ops.LOAD, dtypes.float, (n6,))
+n8 = UOp(Ops.STORE, dtypes.void, (n5, n7))
+n9 = UOp(Ops.END, dtypes.void, (n4,))
+n10 = UOp(Ops.END, dtypes.void, (n8, n4))
+n11 = UOp(Ops.AFTER, dtypes.float.ptr(8, AddrSpace.LOCAL), (n2, n10))
+n12 = UOp(Ops.CONST, dtypes.int, (), arg=7)
+n13 = UOp(Ops.RANGE, dtypes.int, (n1,), arg=RangeArg(axis_id=(1,), axis_type=AxisType.LOOP, lanes=False))
+n14 = UOp(Ops.INDEX, dtypes.float.ptr(64), (n0, n13))
+n15 = UOp(Ops.SUB, dtypes.int, (n12, n13))
+n16 = UOp(Ops.INDEX, dtypes.float.ptr(8, AddrSpace.LOCAL), (n11, n15))
+n17 = UOp(Ops.LOAD, dtypes.float, (n16,))
+n18 = UOp(Ops.STORE, dtypes.void, (n14, n17))
+n19 = UOp(Ops.END, dtypes.void, (n13,))
+n20 = UOp(Ops.LINEAR, dtypes.void, (n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n11, n12, n13, n14, n15, n16, n17, n18, n19))
+root = n20
