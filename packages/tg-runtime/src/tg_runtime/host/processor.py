@@ -6,10 +6,13 @@ cheap. Names are LLVM's.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 from functools import cache
 from typing import Final
+
+from tg_runtime.host.dynlib import LINUX, libc
 
 # flag in /proc/cpuinfo to the LLVM feature
 _X86_FEATURES: Final = {
@@ -93,7 +96,11 @@ def _amd_model(family: str, features: tuple[str, ...]) -> str:
 
 @cache
 def host_features() -> tuple[str, ...]:
-    """The vector and bit features that this machine has; the architecture's own are left out."""
+    """The vector and bit features that this machine has; the architecture's own are left out.
+
+    Tile registers (AMX) are among them only if Linux lets this process use them, which is asked for
+    here, once.
+    """
     info = _cpu_info()
     if machine() == "x86_64":
         flags, table = info.get("flags", ""), _X86_FEATURES
@@ -102,6 +109,8 @@ def host_features() -> tuple[str, ...]:
     else:
         return ()
     present = set(flags.split())
+    if "amx_tile" in present and not _permit_tiles():
+        present -= {"amx_tile", "amx_bf16", "amx_int8"}
     return tuple(feature for flag, feature in table.items() if flag in present)
 
 
@@ -111,11 +120,18 @@ def host_arch() -> str:
     return ",".join((machine(), host_model(), *host_features()))
 
 
+def _permit_tiles() -> bool:
+    """Ask for the state of tile registers, which Linux grants by process (Documentation/arch/x86/
+    xstate.rst): arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)."""
+    call, request, tile_data = (ctypes.c_long(number) for number in (158, 0x1023, 18))
+    return LINUX and libc().syscall(call, request, tile_data) == 0
+
+
 def _cpu_info() -> dict[str, str]:
     """The first processor of /proc/cpuinfo; empty where there is no such file."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            first = file.read(65536).split("\n\n", 1)[0]
+            first = file.read(8192).split("\n\n", 1)[0]
     except OSError:
         return {}
     pairs = (line.partition(":") for line in first.splitlines())

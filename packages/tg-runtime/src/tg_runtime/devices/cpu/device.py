@@ -79,6 +79,8 @@ class CPUDevice(HCQCompiled):
     def __init__(self, device: str, processor: CommandProcessor | None = None) -> None:
         """`processor`: one of its own instead of the one that all share."""
         self.processor = shared_processor() if processor is None else processor
+        # binaries that come from a cache may use features that have to be asked for
+        host_features()
         allocator = CPUAllocator(device)
         super().__init__(device, allocator, self.processor)
         allocator.attach(self)
