@@ -7,6 +7,11 @@ from tg_tensor import Tensor, dtypes
 from tg_nn.errors import LayerError
 
 
+def _statistic(start: Tensor) -> Tensor:
+    """Memory of its own that optimizers leave alone."""
+    return start.contiguous().requires_grad_(False)
+
+
 class BatchNorm:
     """Normalize each channel (axis 1) over batch and space.
 
@@ -28,14 +33,11 @@ class BatchNorm:
         self.track_running_stats = track_running_stats
         self.weight = Tensor.ones(sz).contiguous() if affine else None
         self.bias = Tensor.zeros(sz).contiguous() if affine else None
-        self.num_batches_tracked = (
-            Tensor.zeros(dtype=dtypes.int64, requires_grad=False).contiguous()
-            if track_running_stats
-            else None
-        )
+        self.num_batches_tracked: Tensor | None = None
         if track_running_stats:
-            self.running_mean = Tensor.zeros(sz, requires_grad=False).contiguous()
-            self.running_var = Tensor.ones(sz, requires_grad=False).contiguous()
+            self.num_batches_tracked = _statistic(Tensor.zeros(dtype=dtypes.int64))
+            self.running_mean = _statistic(Tensor.zeros(sz))
+            self.running_var = _statistic(Tensor.ones(sz))
 
     def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and biased variance of each channel, (channels,) each."""

@@ -48,8 +48,9 @@ class Optimizer:
                 *param.shape,
                 device=param.device,
                 dtype=dtypes.float64 if param.dtype == dtypes.float64 else dtypes.float32,
-                requires_grad=False,
-            ).contiguous()
+            )
+            .contiguous()
+            .requires_grad_(False)
             for param in self.params
         ]
 
