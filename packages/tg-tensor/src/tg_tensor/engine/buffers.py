@@ -6,13 +6,14 @@ import weakref
 from typing import cast
 
 from tg_runtime import Buffer, MultiBuffer
+from tg_uop import GroupOp, Ops, UOp
+from tg_uop.ir.args import BufferArg
+from tg_uop.ir.uop import SERVICES
+
 from tg_tensor.engine.errors import NotRealizedError
 from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.indexing import Indexer
 from tg_tensor.schedule.roots import place_in_memory
-from tg_uop import GroupOp, Ops, UOp
-from tg_uop.ir.args import BufferArg
-from tg_uop.ir.uop import SERVICES
 
 _buffers: weakref.WeakKeyDictionary[UOp, Buffer] = weakref.WeakKeyDictionary()
 

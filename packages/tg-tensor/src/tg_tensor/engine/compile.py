@@ -11,8 +11,9 @@ from tg_codegen.options import Options, current_options
 from tg_codegen.pipeline import to_program
 from tg_codegen.render.renderer import Renderer
 from tg_runtime import Device, Program
-from tg_tensor.engine.errors import CallError
 from tg_uop import Estimates, KernelInfo, Ops, ProgramInfo, UOp
+
+from tg_tensor.engine.errors import CallError
 
 KEPT = 4096
 """Programs kept by identity of their kernels."""

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO, cast
 
+from tg_uop import Ops, ProgramInfo, UOp
+from tg_uop.text.dump import dump, dump_linear
+
 from tg_tensor.engine.buffers import buffer_of
 from tg_tensor.engine.compile import device_of_call, estimate_uop
 from tg_tensor.engine.stats import GlobalCounters
-from tg_uop import Ops, ProgramInfo, UOp
-from tg_uop.text.dump import dump, dump_linear
 
 _shown: set[UOp] = set()
 

@@ -7,14 +7,15 @@ from time import perf_counter
 from typing import cast
 
 from tg_runtime import Buffer, Device, Memory
+from tg_uop import Ops, ProgramInfo, UOp
+from tg_uop.context import DEBUG, VALIDATE_WITH_CPU
+
 from tg_tensor.engine.buffers import buffer_of
 from tg_tensor.engine.compile import compile_linear, device_of_call, estimate_uop, get_runtime
 from tg_tensor.engine.errors import CallError
 from tg_tensor.engine.report import report_call, report_compiled
 from tg_tensor.engine.stats import GlobalCounters
 from tg_tensor.engine.validate import validate_call
-from tg_uop import Ops, ProgramInfo, UOp
-from tg_uop.context import DEBUG, VALIDATE_WITH_CPU
 
 
 def run_linear(

@@ -9,10 +9,11 @@ from typing import cast
 
 from tg_codegen.options import current_options
 from tg_runtime import Buffer, Device
+from tg_uop import DType, Ops, ProgramInfo, UOp, dtypes
+
 from tg_tensor.engine.buffers import buffer_of
 from tg_tensor.engine.compile import compiled_program, device_of_call, get_runtime
 from tg_tensor.engine.errors import ValidationError
-from tg_uop import DType, Ops, ProgramInfo, UOp, dtypes
 
 RELATIVE = 1e-3
 ABSOLUTE = 1e-4

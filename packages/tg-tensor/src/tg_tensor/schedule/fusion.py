@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
+from tg_uop import Ops, UOp
+
 from tg_tensor.schedule.affine import count, max_dim
 from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
 from tg_tensor.schedule.indexing import MOVEMENTS, Access, Indexer
-from tg_uop import Ops, UOp
 
 MAX_ACCESSES = 6
 """So many different accesses to an expression of one kernel or several; more are materialized."""

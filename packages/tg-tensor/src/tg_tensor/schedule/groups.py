@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
+from tg_uop import Ops, UOp
+
 from tg_tensor.schedule.fusion import Demand, Plan, Root
 from tg_tensor.schedule.hazards import (
     Dependencies,
@@ -15,7 +17,6 @@ from tg_tensor.schedule.hazards import (
     version_of,
 )
 from tg_tensor.schedule.indexing import Access
-from tg_uop import Ops, UOp
 
 MAX_OUTPUTS = 8
 """Outputs of one kernel: more streams than this defeat a CPU's prefetchers."""
@@ -126,7 +127,7 @@ class Grouper:
             if root.node.op is not Ops.STORE:
                 continue
             target, written = leaf_access(self.plan, root.node.stored_target, root.access)
-            for node, demand in self.reads.get(version_of(target), ()):
+            for node, demand in self.reads.get(version_of(target, self.plan.roots), ()):
                 if demand.root in members and (node is not target or demand.access != written):
                     return False
         return all(

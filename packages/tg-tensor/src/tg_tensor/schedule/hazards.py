@@ -7,39 +7,40 @@ runs after the effects that make it, and before every effect that overwrites it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
+
+from tg_uop import GroupOp, Ops, UOp
 
 from tg_tensor.schedule.fusion import Demand, Plan, Root
 from tg_tensor.schedule.indexing import Access
-from tg_uop import GroupOp, Ops, UOp
 
 VIEWS = GroupOp.Movement | {Ops.BUFFER_VIEW}
 
 
-def version_of(view: UOp) -> UOp:
+def version_of(view: UOp, materialized: Container[UOp] = ()) -> UOp:
     """The version of memory that a view looks at: an AFTER, a buffer, or a materialized value."""
     node = view
-    while node.op in VIEWS:
+    while node.op in VIEWS and node not in materialized:
         node = node.src[0]
     return node
 
 
-def memory_of(view: UOp) -> UOp:
+def memory_of(view: UOp, materialized: Container[UOp] = ()) -> UOp:
     """The buffer or materialized value under a view."""
     node = view
-    while node.op in VIEWS or node.op is Ops.AFTER:
+    while (node.op in VIEWS and node not in materialized) or node.op is Ops.AFTER:
         node = node.src[0]
     return node
 
 
-def effects_before(view: UOp) -> Iterator[UOp]:
+def effects_before(view: UOp, materialized: Container[UOp] = ()) -> Iterator[UOp]:
     """All effects that have happened in what a view looks at."""
     node = view
     while True:
         if node.op is Ops.AFTER:
             yield from flat_effects(node.effects)
-        elif node.op not in VIEWS:
+        elif node.op not in VIEWS or node in materialized:
             return
         node = node.src[0]
 
@@ -89,7 +90,7 @@ def reads_of(plan: Plan) -> Reads:
     """Who reads which version."""
     reads: Reads = {}
     for node, demands in plan.demands.items():
-        known = reads.setdefault(version_of(node), [])
+        known = reads.setdefault(version_of(node, plan.roots), [])
         known.extend((node, demand) for demand in demands)
     return reads
 
@@ -113,16 +114,16 @@ def dependencies_of(plan: Plan, reads: Reads) -> Dependencies:
     for root in plan.roots.values():
         for view in written_views(root.node):
             found.needs[root].update((m, None) for m in makers_of(plan, view) if m is not root)
-            _write_after_read(reads.get(version_of(view), ()), root, found)
+            _write_after_read(reads.get(version_of(view, plan.roots), ()), root, found)
     return found
 
 
 def makers_of(plan: Plan, view: UOp) -> Iterator[Root]:
     """The roots that make what a view looks at."""
-    memory = plan.roots.get(memory_of(view))
+    memory = plan.roots.get(memory_of(view, plan.roots))
     if memory is not None:
         yield memory
-    for effect in effects_before(view):
+    for effect in effects_before(view, plan.roots):
         root = plan.roots.get(effect)
         if root is not None:
             yield root
@@ -148,7 +149,7 @@ def unsafe_stores(plan: Plan, reads: Reads) -> list[UOp]:
         if root.node.op is not Ops.STORE:
             continue
         target, written = leaf_access(plan, root.node.stored_target, root.access)
-        for node, demand in reads.get(version_of(target), ()):
+        for node, demand in reads.get(version_of(target, plan.roots), ()):
             if demand.root is root and (node is not target or demand.access != written):
                 unsafe.append(root.node)
                 break
@@ -158,7 +159,7 @@ def unsafe_stores(plan: Plan, reads: Reads) -> list[UOp]:
 def leaf_access(plan: Plan, view: UOp, access: Access) -> tuple[UOp, Access]:
     """What is below the movement ops of a view, and the access to it."""
     node = view
-    while node.op in GroupOp.Movement:
+    while node.op in GroupOp.Movement and node not in plan.roots:
         access = plan.indexer.operand(node, access)
         node = node.src[0]
     return node, access

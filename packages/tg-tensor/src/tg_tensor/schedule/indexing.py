@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast, final
 
+from tg_uop import AxisType, Ops, UOp, dtypes
+
 from tg_tensor.schedule.affine import (
     ZERO,
     Affine,
@@ -19,7 +21,6 @@ from tg_tensor.schedule.affine import (
     integer,
     is_one,
 )
-from tg_uop import AxisType, Ops, UOp, dtypes
 
 Shape = tuple[Dim, ...]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
+from tg_uop import GroupOp, KernelInfo, Ops, UOp
+
 from tg_tensor.schedule.fusion import Plan, Root
 from tg_tensor.schedule.groups import Group, maker_of
 from tg_tensor.schedule.indexing import (
@@ -15,7 +17,6 @@ from tg_tensor.schedule.indexing import (
     gate_index,
     new_gates,
 )
-from tg_uop import GroupOp, KernelInfo, Ops, UOp
 
 Place = tuple[UOp, Access]
 """An element of a node that the kernel computes."""
@@ -140,6 +141,8 @@ class KernelBuilder:
         copy = self.copies.get(node)
         if copy is not None:
             return self._element(copy, access)
+        if node in self.memory:
+            return self._element(node, access)
         base, inner = self.indexer.in_memory(node, access)
         return self._element(base, inner)
 

@@ -17,6 +17,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast, final
 
+from tg_uop import Ops, UOp
+from tg_uop.context import NO_MEMORY_PLANNER, SCACHE
+from tg_uop.ir.args import BufferArg, CallArg
+from tg_uop.ir.walk import toposort
+
 from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.cache import ScheduleCache
 from tg_tensor.schedule.errors import ScheduleError
@@ -37,10 +42,6 @@ from tg_tensor.schedule.roots import (
     place_in_memory,
 )
 from tg_tensor.schedule.split import split_reductions
-from tg_uop import Ops, UOp
-from tg_uop.context import NO_MEMORY_PLANNER, SCACHE
-from tg_uop.ir.args import BufferArg, CallArg
-from tg_uop.ir.walk import toposort
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,10 +254,12 @@ class _Builder:
         copies: dict[UOp, UOp] = {}
         for root in group.roots:
             copies.update(redirects.get(root, {}))
+        # a group that takes the copy itself reads each element before it writes it
+        copies = {n: c for n, c in copies.items() if plan.roots[c] not in group.roots}
         views = {
             view: self._argument(view)
             for view in plan.demands
-            if view.op is Ops.BUFFER_VIEW and memory_of(view) in self.memory
+            if view.op is Ops.BUFFER_VIEW and memory_of(view, self.memory) in self.memory
         }
         return PlannedCall(
             *KernelBuilder(
@@ -302,10 +305,15 @@ class _Builder:
     def _settled(self, node: UOp) -> UOp:
         """A view of memory with its effects done and its materialized base as a buffer."""
         view = after_effects(self.replaced.get(node, node))
-        base = memory_of(view)
+        base = memory_of(view, self.memory)
+        settled = {}
         if base in self.memory:
-            return view.substitute({base: _shaped(self.memory[base], base)})
-        return view
+            settled[base] = _shaped(self.memory[base], base)
+        for below in view.toposort():
+            if below.op is Ops.BUFFER_VIEW and below.src[0].op is not Ops.BUFFER:
+                memory = self.memory.get(base, base)
+                settled[below] = UOp(Ops.BUFFER_VIEW, below.dtype, (memory,), below.arg)
+        return view.substitute(settled) if settled else view
 
     def _with_memory_plan(
         self, calls: list[PlannedCall], results: dict[UOp, UOp], kept: set[UOp]

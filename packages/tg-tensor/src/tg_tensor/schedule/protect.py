@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from tg_uop import GroupOp, Ops, UOp
+
 from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.hazards import flat_effects, memory_of, version_of, written_views
 from tg_tensor.schedule.roots import OWN_MEMORY
-from tg_uop import GroupOp, Ops, UOp
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ def protect(order: Iterable[UOp], sinks: Sequence[UOp], live: Iterable[UOp]) -> 
         if not versions:
             continue
         in_graph = value in executed
-        size = sum(count(version.shape) for version in versions)  # type: ignore[arg-type]
+        size = sum(count(version.shape) for version in versions)  # type: ignore[arg-type, misc]
         small = not has_effects and not _is_view(value) and count(value.shape) <= size  # type: ignore[arg-type]
         if (in_graph and not _is_view(value)) or small:
             found.extra.append(value)

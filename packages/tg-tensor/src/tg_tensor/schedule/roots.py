@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast, final
 
+from tg_uop import GroupOp, Ops, UOp
+from tg_uop.ir.args import BufferArg
+from tg_uop.ir.walk import toposort
+
 from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.errors import BindingError
 from tg_tensor.schedule.hazards import memory_of
 from tg_tensor.schedule.indexing import Indexer
-from tg_uop import GroupOp, Ops, UOp
-from tg_uop.ir.args import BufferArg
-from tg_uop.ir.walk import toposort
 
 OWN_MEMORY = "own memory"
 """The arg of a CONTIGUOUS that copies whatever its operand is."""
@@ -63,6 +64,9 @@ class _Cleaner:
         self.clean: dict[UOp, UOp] = {}
         self.buffers: dict[UOp, UOp] = {}
         self.bindings: dict[UOp, UOp] = {}
+        # tags keep equal values apart (two Tensors of zeros have memory of their own); they are
+        # numbered anew so that the next step gives the same graph
+        self.tags: dict[object, int] = {}
         self.indexer = Indexer()
 
     def run(self, sinks: Sequence[UOp]) -> Roots:
@@ -72,6 +76,9 @@ class _Cleaner:
         return Roots(wanted, self.clean, list(self.buffers), self.bindings)
 
     def cleaned(self, node: UOp) -> UOp:
+        if node.tag is not None:
+            number = self.tags.setdefault(node.tag, len(self.tags))
+            node = UOp(node.op, node.dtype, node.src, node.arg, number)
         rule = RULES.get(node.op)
         operands = node.src
         if operands:
@@ -188,8 +195,6 @@ def place_in_memory(indexer: Indexer, value: UOp) -> int | None:
     if below.op not in IN_ONE_PIECE:
         return None
     shape = indexer.shape(value)
-    if not all(isinstance(dim, int) for dim in shape):
-        return 0 if value is below else None
     whole = indexer.whole(shape)
     base, access = indexer.in_memory(value, whole)
     terms, offset = indexer.affine.parts(indexer.flat(base, access))
@@ -208,7 +213,7 @@ def _does_nothing(effect: UOp) -> bool:
 def _rebuilt(node: UOp, operands: tuple[UOp, ...]) -> UOp:
     if operands == node.src:
         return node
-    return UOp(node.op, node.dtype, operands, node.arg)
+    return UOp(node.op, node.dtype, operands, node.arg, node.tag)
 
 
 RULES: dict[Ops, Callable[[_Cleaner, UOp, tuple[UOp, ...]], UOp]] = {

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from tg_tensor.schedule.affine import count
-from tg_tensor.schedule.indexing import Indexer
 from tg_uop import Ops, UOp
 from tg_uop.ir.args import ReduceArg
 from tg_uop.ir.walk import toposort
+
+from tg_tensor.schedule.affine import count
+from tg_tensor.schedule.indexing import Indexer
 
 FEW_RESULTS = 16
 """With so many results or more, a CPU has work for all its threads without a cut."""
@@ -28,7 +29,7 @@ def split_reductions(wanted: Sequence[UOp], indexer: Indexer) -> dict[UOp, UOp]:
         operands = tuple(replaced.get(s, s) for s in node.src)
         fresh = node
         if operands != node.src:
-            fresh = UOp(node.op, node.dtype, operands, node.arg)
+            fresh = UOp(node.op, node.dtype, operands, node.arg, node.tag)
         if node.op is Ops.REDUCE:
             fresh = _cut(fresh, indexer)
         if fresh is not node:

@@ -1,0 +1,27 @@
+"""What the JIT refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tg_uop.errors import TgError
+
+
+class JitError(TgError, RuntimeError):
+    """A call that cannot be captured, or that no captured step fits."""
+
+    def __init__(
+        self, *, function: str, reason: str, changed: Sequence[str] = (), hint: str = ""
+    ) -> None:
+        self.function = function
+        self.reason = reason
+        self.changed = tuple(changed)
+        self.hint = hint
+        super().__init__(function, reason, self.changed, hint)
+
+    def __str__(self) -> str:
+        lines = [f"jit of {self.function}: {self.reason}"]
+        lines += [f"  {entry}" for entry in self.changed]
+        if self.hint:
+            lines.append(self.hint)
+        return "\n".join(lines)

@@ -1,0 +1,192 @@
+"""A captured step that can run again: fill in arguments, launch, hand out fresh results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast, final
+
+from tg_runtime import Buffer
+from tg_uop import Ops, UOp
+from tg_uop.context import DEBUG
+from tg_uop.ir.args import BufferArg
+
+from tg_tensor.engine.buffers import attach, buffer_of
+from tg_tensor.engine.graph import CallList
+from tg_tensor.jit.capture import Step
+from tg_tensor.jit.guards import Layout, TensorLike, rebuild
+
+MOST_SETS = 4
+"""Sets of result buffers to keep for reuse; a loop that keeps no results needs two."""
+
+
+@final
+class OutputSet:
+    """One set of result buffers, and whether anyone still uses it.
+
+    The set is handed out again only when no one but this object holds the nodes or the memory:
+    counted by references, because Tensors, graphs and NumPy views all hold one of the two.
+    """
+
+    __slots__ = ("_idle", "buffers", "nodes", "views")
+
+    def __init__(self, outputs: Sequence[UOp], views: Callable[[list[UOp]], list[UOp]]) -> None:
+        self.nodes = [
+            UOp.new_buffer(cast(str, o.device), cast(BufferArg, o.arg).size, o.dtype)
+            for o in outputs
+        ]
+        self.buffers = [buffer_of(node).ensure_allocated() for node in self.nodes]
+        self.views = views(self.nodes)
+        self._idle = self._references()
+
+    def _references(self) -> int:
+        count = 0
+        for node in self.nodes:
+            count += sys.getrefcount(node)
+        for buffer in self.buffers:
+            count += sys.getrefcount(buffer) + buffer._views
+        for view in self.views:
+            count += sys.getrefcount(view)
+        return count
+
+    def is_idle(self) -> bool:
+        """Whether the results that were handed out are gone."""
+        return self._references() == self._idle
+
+
+@final
+class Captured:
+    """One captured step with the values that it returns."""
+
+    def __init__(
+        self,
+        step: Step,
+        result: object,
+        result_views: Sequence[UOp],
+        make: Callable[[UOp], TensorLike] | None,
+    ) -> None:
+        """`result_views` are the nodes of the tensors in `result`, in terms of the step's
+        buffers; `make` makes a Tensor of a node.
+        """
+        self.step = step
+        self.result = result
+        self.result_views = list(result_views)
+        self.make = make
+        self.calls = CallList(step.calls, [*step.inputs, *step.outputs])
+        self.is_single = bool(result_views) and result is SINGLE
+        self.written_state = step.written() & set(step.state)
+        self._own = [v for v in self.result_views if not self._is_shared(v)]
+        self._sets: list[OutputSet] = []
+        self._turn = 0
+
+    @property
+    def kernel_count(self) -> int:
+        """How many calls one replay makes."""
+        return len(self.step.calls)
+
+    def overwrites_any(self, layouts: Iterable[Layout]) -> bool:
+        """Whether the step writes, as state, memory that is given as an argument."""
+        written = self.written_state
+        return bool(written) and any(b in written for layout in layouts for b in layout.buffers)
+
+    def _is_shared(self, view: UOp) -> bool:
+        """Whether a result is (partly) an argument or state, which no replay makes anew."""
+        outputs = set(self.step.outputs)
+        return any(n.op is Ops.BUFFER and n not in outputs for n in view.toposort())
+
+    def _views(self, nodes: Sequence[UOp]) -> list[UOp]:
+        names = dict(zip(self.step.outputs, nodes, strict=True))
+        return [view.substitute(names) for view in self._own]
+
+    def _output_set(self) -> OutputSet:
+        sets = self._sets
+        for number in range(len(sets)):
+            turn = (self._turn + number) % len(sets)
+            if sets[turn].is_idle():
+                self._turn = turn + 1
+                return sets[turn]
+        fresh = OutputSet(self.step.outputs, self._views)
+        if len(sets) < MOST_SETS:
+            sets.append(fresh)
+        return fresh
+
+    def replay(
+        self, inputs: Sequence[UOp], buffers: list[Buffer], values: Mapping[str, int]
+    ) -> object:
+        """Run with other arguments. The result is like that of the captured call."""
+        outputs = self._output_set()
+        buffers += outputs.buffers
+        if DEBUG.value >= 2:
+            names = zip([*self.step.inputs, *self.step.outputs], [*inputs, *outputs.nodes])
+            self.calls.run_reported(dict(names), values)
+        else:
+            self.calls.run(buffers, values)
+        if self.is_single and self._own:
+            assert self.make is not None
+            return self.make(outputs.views[0])
+        return self._results(inputs, outputs)
+
+    def _results(self, inputs: Sequence[UOp], outputs: OutputSet) -> object:
+        if self.make is None:
+            return self.result
+        own = iter(outputs.views)
+        names = dict(zip(self.step.inputs, inputs, strict=True))
+        names.update(zip(self.step.outputs, outputs.nodes, strict=True))
+        fresh = iter(
+            [
+                next(own) if view in self._own else view.substitute(names)
+                for view in self.result_views
+            ]
+        )
+        make = self.make
+        if self.is_single:
+            return make(next(fresh))
+        return rebuild(self.result, lambda _: make(next(fresh)))
+
+    # *** pickling ***
+
+    def __getstate__(self) -> dict[str, object]:
+        contents = {
+            node: (bytes(buffer_of(node).as_memoryview(allow_zero_copy=False)))
+            for node in self.step.state
+            if buffer_of(node).is_allocated()
+        }
+        return {
+            "step": self.step,
+            "result": self.result,
+            "views": self.result_views,
+            "make": self.make,
+            "contents": contents,
+        }
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        step = cast(Step, state["step"])
+        fresh: dict[UOp, UOp] = {}
+        for node in (*step.state, *step.scratch):
+            size = cast(BufferArg, node.arg).size
+            fresh[node] = UOp.new_buffer(cast(str, node.device), size, node.dtype)
+        for node, raw in cast(dict[UOp, bytes], state["contents"]).items():
+            made = fresh[node]
+            size = cast(BufferArg, made.arg).size
+            attach(made, Buffer(cast(str, made.device), size, made.dtype, initial_value=raw))
+        moved = Step(
+            tuple(call.substitute(fresh) for call in step.calls),
+            step.inputs,
+            step.outputs,
+            tuple(fresh[node] for node in step.scratch),
+            tuple(fresh[node] for node in step.state),
+            step.var_vals,
+        )
+        views = [view.substitute(fresh) for view in cast(list[UOp], state["views"])]
+        make = cast("Callable[[UOp], TensorLike] | None", state["make"])
+        Captured.__init__(self, moved, state["result"], views, make)
+
+
+class _Single:
+    """The mark of a result that is just one tensor."""
+
+    def __reduce__(self) -> str:
+        return "SINGLE"
+
+
+SINGLE = _Single()

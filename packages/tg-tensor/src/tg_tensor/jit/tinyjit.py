@@ -1,0 +1,280 @@
+"""TinyJit: run a function once, capture it once, then replay what it launched."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, ParamSpec, TypeVar, cast, final
+
+from tg_runtime import Buffer
+from tg_uop import Ops, UOp
+from tg_uop.context import BEAM, JIT, JITBEAM, Context
+from tg_uop.ir.args import BufferArg
+
+from tg_tensor.engine.buffers import attach, buffer_of
+from tg_tensor.jit.capture import CallRecorder, Step, finish_step
+from tg_tensor.jit.errors import JitError
+from tg_tensor.jit.fast import FastPath, fast_path
+from tg_tensor.jit.guards import (
+    Found,
+    Layout,
+    Signature,
+    TensorLike,
+    differences,
+    is_plain,
+    layout_of,
+    leaves,
+    leaves_of,
+    rebuild,
+    signature_of,
+)
+from tg_tensor.jit.replay import SINGLE, Captured
+from tg_tensor.realize import recorders
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+NO_VALUES: Mapping[str, int] = {}
+
+MOST_STEPS = 16
+"""Different signatures to capture before the function is taken to change with every call."""
+
+
+@final
+class TinyJit(Generic[P, R]):
+    """A function of Tensors whose kernels are captured and replayed.
+
+    The first call runs the function, the second captures it, later calls replay what was captured
+    when shapes, dtypes, devices, aliasing and all other arguments are what they were; a call that
+    differs is captured anew. Results are fresh Tensors. What the function does beside launching
+    kernels (printing, appending to lists) happens in the first two calls only.
+
+    `prune` computes once, at capture, whatever depends on no argument and no changing state.
+    """
+
+    def __init__(self, fxn: Callable[P, R] | None, prune: bool = False) -> None:
+        self.fxn = fxn
+        self.prune = prune
+        self.calls = 0
+        self._steps: dict[Signature, Captured] = {}
+        self._last: Captured | None = None
+        self._fast: FastPath | None = None
+        if fxn is not None:
+            functools.update_wrapper(self, fxn)
+
+    @property
+    def captured(self) -> Captured | None:
+        """The step captured or replayed last, None before the second call."""
+        return self._last
+
+    def reset(self) -> None:
+        """Forget everything: the next call is the first again."""
+        self.calls = 0
+        self._steps.clear()
+        self._last = None
+        self._fast = None
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
+        return cast("Callable[..., R]", functools.partial(self.__call__, instance))
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        fast = self._fast
+        if fast is not None and not kwargs and not recorders.active and JIT.value:
+            inputs = fast.inputs(args)
+            if inputs is not None:
+                self.calls += 1
+                self._last = fast.step
+                return cast(R, fast.step.replay(inputs, list(map(buffer_of, inputs)), NO_VALUES))
+        if not JIT or recorders.active:
+            return self._function()(*args, **kwargs)
+        if self.calls == 0:
+            self.calls = 1
+            if self._steps:
+                return self._captured_call(args, kwargs)
+            return self._first(args, kwargs)
+        return self._captured_call(args, kwargs)
+
+    def _function(self) -> Callable[..., R]:
+        if self.fxn is None:
+            raise JitError(
+                function="a restored step",
+                reason="the function itself was not kept",
+                hint="call it with arguments like those that were captured",
+            )
+        return self.fxn
+
+    @property
+    def _name(self) -> str:
+        return getattr(self.fxn, "__qualname__", "a restored step")
+
+    def _first(self, args: Sequence[object], kwargs: Mapping[str, object]) -> R:
+        result = self._function()(*args, **kwargs)
+        _realize([tensor for _, tensor in leaves_of(result).tensors])
+        return result
+
+    def _captured_call(self, args: Sequence[object], kwargs: Mapping[str, object]) -> R:
+        found = leaves(args, kwargs)
+        tensors = [tensor for _, tensor in found.tensors]
+        layouts = self._layouts(tensors)
+        signature = signature_of(layouts, found)
+        step = self._steps.get(signature)
+        if step is None:
+            return self._capture(args, kwargs, found, layouts, signature)
+        if step.overwrites_any(layouts):
+            # an argument is state that the step writes: only the function itself is right
+            return self._function()(*args, **kwargs)
+        self.calls += 1
+        self._last = step
+        if self._fast is None or self._fast.step is not step:
+            self._fast = None if kwargs else fast_path(step, args)
+        return cast(R, step.replay(*_arguments(layouts, found)))
+
+    # *** arguments ***
+
+    def _layouts(self, tensors: Sequence[TensorLike]) -> list[Layout]:
+        """Where the arguments lie; what is not in memory yet is computed."""
+        pending = [t for t in tensors if not is_plain(t.uop)]
+        if pending:
+            _realize(pending)
+        return [layout_of(tensor.uop) for tensor in tensors]
+
+    # *** capture ***
+
+    def _capture(
+        self,
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+        found: Found,
+        layouts: Sequence[Layout],
+        signature: Signature,
+    ) -> R:
+        self._check_room(found, layouts, signature)
+        function = self._function()
+        stand_ins = _stand_ins(layouts)
+        recorder = CallRecorder()
+        tensors = [tensor for _, tensor in found.tensors]
+        before = [tensor.uop for tensor in tensors]
+        for tensor in tensors:
+            tensor.uop = tensor.uop.substitute(stand_ins)
+        recorders.active.append(recorder)
+        try:
+            with Context(BEAM=int(JITBEAM) or int(BEAM)):
+                result = function(*args, **kwargs)
+                produced = [tensor for _, tensor in leaves_of(result).tensors]
+                _realize(produced)
+                _realize(tensors)
+        finally:
+            recorders.active.pop()
+            back = {stand_in: buffer for buffer, stand_in in stand_ins.items()}
+            for tensor, node in zip(tensors, before, strict=True):
+                tensor.uop = tensor.uop.substitute(back) if tensor.uop is not node else node
+        return self._finish(recorder, result, produced, list(stand_ins.values()), back, signature)
+
+    def _check_room(self, found: Found, layouts: Sequence[Layout], signature: Signature) -> None:
+        if len(self._steps) < MOST_STEPS and self.fxn is not None:
+            return
+        known = next(reversed(self._steps))
+        raise JitError(
+            function=self._name,
+            reason="no captured step fits this call"
+            if self.fxn is None
+            else f"{MOST_STEPS} different calls were captured already",
+            changed=differences(found, layouts, known, signature),
+            hint="pass what changes as a Tensor or as a bound Variable, or call reset()",
+        )
+
+    def _finish(
+        self,
+        recorder: CallRecorder,
+        result: R,
+        produced: Sequence[TensorLike],
+        inputs: Sequence[UOp],
+        back: Mapping[UOp, UOp],
+        signature: Signature,
+    ) -> R:
+        views = [recorder.noted_view(tensor.uop) for tensor in produced]
+        for tensor in produced:
+            tensor.uop = tensor.uop.substitute(back)
+        buffers = [n for view in views for n in view.toposort() if n.op is Ops.BUFFER]
+        is_single = len(produced) == 1 and result is produced[0]
+        make = type(produced[0]).from_uop if produced else None
+        template = SINGLE if is_single else rebuild(result, _Placeholder.of)
+        step = finish_step(recorder, inputs, buffers, prune=self.prune)
+        self._check_aliases(step, back)
+        captured = Captured(step, template, views, make)
+        self._steps[signature] = captured
+        self._last = captured
+        self.calls += 1
+        return result
+
+    def _check_aliases(self, step: Step, arguments: Mapping[UOp, UOp]) -> None:
+        """Refuse a step that writes memory which it knows both as an argument and as state."""
+        written = step.written()
+        for stand_in, buffer in arguments.items():
+            if buffer in step.state and (buffer in written or stand_in in written):
+                raise JitError(
+                    function=self._name,
+                    reason="an argument is also reached by another way, and is written",
+                    hint="pass it as an argument only, or use it from outside only",
+                )
+
+    # *** pickling ***
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"steps": self._steps, "prune": self.prune}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        TinyJit.__init__(self, None, cast(bool, state["prune"]))
+        self._steps = cast(dict[Signature, Captured], state["steps"])
+        self._last = next(reversed(self._steps.values()), None)
+
+
+class _Placeholder:
+    """Stands in a captured result for a tensor."""
+
+    uop = UOp(Ops.NOOP)
+
+    @classmethod
+    def from_uop(cls, y: UOp, **kwargs: object) -> _Placeholder:
+        """A stand-in for any node."""
+        return cls()
+
+    @classmethod
+    def of(cls, tensor: TensorLike) -> TensorLike:
+        """A stand-in for a tensor."""
+        return cast(TensorLike, cls())
+
+
+def _realize(tensors: Sequence[TensorLike]) -> None:
+    """Compute tensors and give those that are plain numbers memory of their own."""
+    if not tensors:
+        return
+    tensors[0].realize(*tensors[1:])
+    numbers = [tensor for tensor in tensors if not is_plain(tensor.uop)]
+    for tensor in numbers:
+        tensor.uop = tensor.contiguous().uop
+    if numbers:
+        numbers[0].realize(*numbers[1:])
+
+
+def _stand_ins(layouts: Sequence[Layout]) -> dict[UOp, UOp]:
+    """For each buffer of the arguments another node of the same memory: what the function reaches
+    by other ways keeps the node that it has, and is state, not argument.
+    """
+    found: dict[UOp, UOp] = {}
+    for layout in layouts:
+        for buffer in layout.buffers:
+            if buffer not in found:
+                size = cast(BufferArg, buffer.arg).size
+                other = UOp.new_buffer(cast(str, buffer.device), size, buffer.dtype)
+                found[buffer] = attach(other, buffer_of(buffer))
+    return found
+
+
+def _arguments(
+    layouts: Sequence[Layout], found: Found
+) -> tuple[list[UOp], list[Buffer], dict[str, int]]:
+    inputs = list(dict.fromkeys(buffer for layout in layouts for buffer in layout.buffers))
+    values = {bound.var_name: bound.bound_value for layout in layouts for bound in layout.variables}
+    values.update((bound.var_name, bound.bound_value) for _, bound in found.variables)
+    return inputs, [buffer_of(node) for node in inputs], values
