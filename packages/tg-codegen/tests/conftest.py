@@ -79,6 +79,8 @@ MEANING: dict[Ops, Callable[..., Number]] = {
     Ops.WHERE: lambda c, x, y: x if c else y,
     Ops.MULACC: lambda x, y, z: x * y + z,
     Ops.RECIPROCAL: lambda x: 1.0 / x,
+    # between integers of one width: the machine wraps the number at the result's dtype
+    Ops.BITCAST: lambda x: x,
 }
 
 

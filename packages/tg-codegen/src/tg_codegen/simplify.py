@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tg_uop import Ops, UOp, dtypes
+from tg_uop import GroupOp, Ops, UOp, dtypes
 from tg_uop.rewrite.driver import graph_rewrite
 from tg_uop.rules.sets import INDEX_MATH
 from tg_uop.rules.simplify import simplify
@@ -24,14 +24,18 @@ class Simplifier:
 
 
 def simplify_indices(kernel: UOp) -> UOp:
-    """The kernel with its index expressions and conditions simplified, and nothing else touched.
+    """The kernel with the index expressions and conditions simplified that are more than sums.
 
-    The order in which a reduction adds up stays.
+    Copying has folded sums already. The order in which a reduction adds up stays.
     """
     roots: dict[UOp, None] = {}
+    intricate: set[UOp] = set()
     for node in kernel.toposort():
-        if node.op is Ops.INDEX or (node.op in _CONDITIONAL and not _is_index(node)):
-            roots.update(dict.fromkeys(s for s in node.src if _is_index(s) and s.src))
+        is_index = _is_index(node)
+        if is_index and (node.op in _INTRICATE or not intricate.isdisjoint(node.src)):
+            intricate.add(node)
+        elif not is_index or node.op is Ops.INDEX:
+            roots.update(dict.fromkeys(s for s in node.src if s in intricate))
     if not roots:
         return kernel
     before = UOp(Ops.NOOP, src=tuple(roots))
@@ -42,7 +46,9 @@ def simplify_indices(kernel: UOp) -> UOp:
     return kernel.substitute(changed) if changed else kernel
 
 
-_CONDITIONAL = frozenset((Ops.WHERE, Ops.CAST))
+_INTRICATE = frozenset(
+    (Ops.IDIV, Ops.MOD, Ops.SHR, Ops.MAX, Ops.AND, Ops.OR, Ops.WHERE, *GroupOp.Comparison)
+)
 
 
 def _is_index(node: UOp) -> bool:

@@ -63,26 +63,32 @@ def cases(
     reduces = draw_axes(draw, reduce_roles, 10, draw(st.integers(0, 3)))
     if lanes:
         axes, reduces = with_lanes(draw, axes, reduces)
+    memory: dict[int, list[int]] = {}
+    effects = []
+    for slot in range(draw(st.integers(1, 2))):
+        # an output may leave inner axes out: its loops are then around those of the other
+        own = axes[: draw(st.integers(1, len(axes)))] if slot else axes
+        size, position = flat(own)
+        value = draw_value(draw, own, reduces, 3)
+        if draw(st.booleans()):
+            position = position.valid(draw_condition(draw, own))
+        effects.append(UOp.param(slot, INT.ptr(size)).index(position).store(value).end(*own))
+        memory[slot] = [-7] * size
+    for slot in INPUTS:
+        seed = draw(st.integers(0, 99))
+        memory[slot] = [(seed + 37 * n * n + 11 * n) % 41 - 20 for n in range(INPUT_SIZE)]
+    return Case(UOp.sink(*effects, arg=KernelInfo()), memory)
+
+
+def flat(axes: Sequence[UOp]) -> tuple[int, UOp]:
+    """The number of elements of an output over `axes`, and the place of one."""
     size = 1
     position = UOp.const(dtypes.weakint, 0)
     for axis in axes:
         steps = axis.range_size.const_value
         position = position * steps + axis
         size *= steps
-    effects = []
-    outputs = draw(st.integers(1, 2))
-    for slot in range(outputs):
-        value = draw_value(draw, axes, reduces, 3)
-        target = position
-        if draw(st.booleans()):
-            target = position.valid(draw_condition(draw, axes))
-        memory = UOp.param(slot, INT.ptr(size))
-        effects.append(memory.index(target).store(value).end(*axes))
-    memory = {slot: [-7] * size for slot in range(outputs)}
-    for slot in INPUTS:
-        seed = draw(st.integers(0, 99))
-        memory[slot] = [(seed + 37 * n * n + 11 * n) % 41 - 20 for n in range(INPUT_SIZE)]
-    return Case(UOp.sink(*effects, arg=KernelInfo()), memory)
+    return size, position
 
 
 def draw_axes(
