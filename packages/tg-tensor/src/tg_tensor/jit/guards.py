@@ -91,7 +91,7 @@ def rebuild(value: object, replaced: Callable[[TensorLike], TensorLike]) -> obje
     if isinstance(value, tuple):
         parts = [rebuild(entry, replaced) for entry in value]
         # a named tuple takes its fields one by one
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return cast("Callable[..., object]", type(value))(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, list):
         return [rebuild(entry, replaced) for entry in value]
     return value
@@ -141,7 +141,7 @@ def _frozen(value: object) -> Hashable:
         hash(value)
     except TypeError:
         return (type(value), id(value))
-    return (type(value), value) if isinstance(value, int | float) else cast(Hashable, value)
+    return (type(value), value) if isinstance(value, int | float) else value
 
 
 def differences(

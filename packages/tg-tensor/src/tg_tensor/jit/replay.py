@@ -117,7 +117,8 @@ class Captured:
         outputs = self._output_set()
         buffers += outputs.buffers
         if DEBUG.value >= 2:
-            names = zip([*self.step.inputs, *self.step.outputs], [*inputs, *outputs.nodes])
+            slots = [*self.step.inputs, *self.step.outputs]
+            names = zip(slots, [*inputs, *outputs.nodes], strict=True)
             self.calls.run_reported(dict(names), values)
         else:
             self.calls.run(buffers, values)

@@ -75,7 +75,7 @@ class TinyJit(Generic[P, R]):
         self._fast = None
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
-        return cast("Callable[..., R]", functools.partial(self.__call__, instance))
+        return functools.partial(cast("Callable[..., R]", self.__call__), instance)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         fast = self._fast
