@@ -46,7 +46,8 @@ def elementwise(name: str, fn: Callable[[UOp], UOp], source: DType = FLOAT) -> U
     """out[i] = fn(in[i]) for vectors of eight."""
     i = loop(8)
     value = fn(memory(1, source).index(lanes(i * LANES)))
-    return kernel(memory(0, value.dtype.scalar()).index(lanes(i * LANES)).store(value), i, name=name)
+    target = memory(0, value.dtype.scalar()).index(lanes(i * LANES))
+    return kernel(target.store(value), i, name=name)
 
 
 def vector_add() -> UOp:

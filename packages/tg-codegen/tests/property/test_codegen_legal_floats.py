@@ -137,9 +137,7 @@ def test_wide_integers_round_once(dtype: DType, value: int, shift: int) -> None:
 @pytest.mark.parametrize("source", [dtypes.float16, dtypes.float32, dtypes.float64])
 @given(data=st.data())
 @settings(max_examples=60)
-def test_floats_become_integers_safely(
-    source: DType, target: DType, data: st.DataObject
-) -> None:
+def test_floats_become_integers_safely(source: DType, target: DType, data: st.DataObject) -> None:
     limits = [2.0**k + d for k in (7, 8, 15, 16, 31, 32, 63, 64) for d in (-1.5, -1, 0, 0.5, 1)]
     edges = st.sampled_from([*limits, *(-v for v in limits), 0.0, math.inf, -math.inf, math.nan])
     value = data.draw(st.one_of(edges.map(lambda v: float(convert(v, source))), floats(source)))
@@ -151,6 +149,3 @@ def test_floats_become_integers_safely(
         if node.op is Ops.CAST and node.dtype.is_int and node.src[0].dtype.is_float:
             operand = evaluate(node.src[0], {}, {x: value})
             assert node.dtype.min <= operand <= node.dtype.max
-
-
-

@@ -11,7 +11,6 @@ from tg_uop import DType, Ops, UOp, dtypes
 from tg_uop.eval.graph import evaluate
 
 
-
 def variable(dtype: DType, low: int | None = None, high: int | None = None) -> UOp:
     low = int(dtype.min) if low is None else low
     high = int(dtype.max) if high is None else high
@@ -73,7 +72,11 @@ def test_every_division_of_bytes(dtype: DType, op: Ops) -> None:
 
 
 def test_vectors_divide_like_scalars() -> None:
-    x = UOp(Ops.STACK, dtypes.int.vec(4), tuple(variable(dtypes.int).replace(arg=(n, -9, 9)) for n in "abcd"))
+    x = UOp(
+        Ops.STACK,
+        dtypes.int.vec(4),
+        tuple(variable(dtypes.int).replace(arg=(n, -9, 9)) for n in "abcd"),
+    )
     node = x.alu(Ops.IDIV, x.ufix(3))
     values = dict(zip(x.src, (-7, 7, 8, -9), strict=True))
     assert evaluate(divided(node), {}, values) == (-2, 2, 2, -3)

@@ -87,8 +87,12 @@ def kernels(draw: st.DrawFn) -> UOp:
     target = start + iota(count) * step + UOp.const(start.dtype, 8 if step.arg == -1 else 0)
     place = draw(gates(target, loop))
     value = source + UOp.const(source.dtype, 1)
-    return UOp.param(0, dtypes.int.ptr(SIZE)).index(place).store(value).end(loop).sink(
-        arg=KernelInfo()
+    return (
+        UOp.param(0, dtypes.int.ptr(SIZE))
+        .index(place)
+        .store(value)
+        .end(loop)
+        .sink(arg=KernelInfo())
     )
 
 

@@ -30,9 +30,7 @@ def cpu(arch: str):
         ("riscv64,+v", 128, True, False, 32),
     ],
 )
-def test_arch_gives_vectors(
-    arch: str, bits: int, fma: bool, masks: bool, registers: int
-) -> None:
+def test_arch_gives_vectors(arch: str, bits: int, fma: bool, masks: bool, registers: int) -> None:
     found = cpu(arch)
     assert found.vector_bits == bits
     assert found.has_fma == fma

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tg_codegen.target.caps import Capabilities
 from tg_uop import DType, Ops, UOp, dtypes
+
+from tg_codegen.target.caps import Capabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,8 @@ class FloatKind:
     stands in the low bits of the sum.
     """
 
-    float: DType
-    int: DType
+    float_type: DType
+    int_type: DType
     mantissa: int
     bias: int
     round_magic: float
@@ -31,12 +32,12 @@ class FloatKind:
 
     def lanes(self, count: int) -> tuple[DType, DType]:
         """The vectors of `count` floats and of as many integers."""
-        return self.float.vec(count), self.int.vec(count)
+        return self.float_type.vec(count), self.int_type.vec(count)
 
 
 SINGLE = FloatKind(dtypes.float32, dtypes.int32, 23, 127, 1.5 * 2.0**23, 0x4B400000)
 DOUBLE = FloatKind(dtypes.float64, dtypes.int64, 52, 1023, 1.5 * 2.0**52, 0x4338000000000000)
-KINDS = {SINGLE.float: SINGLE, DOUBLE.float: DOUBLE}
+KINDS = {SINGLE.float_type: SINGLE, DOUBLE.float_type: DOUBLE}
 
 
 def multiply_add(a: UOp, b: UOp, c: UOp, caps: Capabilities) -> UOp:
@@ -63,7 +64,7 @@ def smaller(x: UOp, limit: float) -> UOp:
 def absolute(x: UOp, kind: FloatKind) -> UOp:
     """|x|, by its bits."""
     float_type, int_type = kind.lanes(x.dtype.count)
-    mask = (1 << (kind.int.bitsize - 1)) - 1
+    mask = (1 << (kind.int_type.bitsize - 1)) - 1
     return (x.bitcast(int_type) & mask).bitcast(float_type)
 
 

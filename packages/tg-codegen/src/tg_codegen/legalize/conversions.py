@@ -1,15 +1,16 @@
 """Make float to integer conversions safe: out of range wraps through int64, NaN gives 0.
 
-The conversion instructions of machines differ out of range, and LLVM and C leave it undefined. After
-this step a CAST of a float to an integer only meets values that the integer holds.
+The conversion instructions of machines differ out of range, and LLVM and C leave it undefined.
+After this step a CAST of a float to an integer only meets values that the integer holds.
 """
 
 from __future__ import annotations
 
+from tg_uop import DType, Ops, UOp, dtypes
+
 from tg_codegen.legalize.arithmetic import KINDS, absolute, multiply_add
 from tg_codegen.legalize.rebuild import rebuild
 from tg_codegen.target.caps import Capabilities
-from tg_uop import DType, Ops, UOp, dtypes
 
 WORD = 2.0**32
 INT64_LIMIT = 2.0**63

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tg_uop import AddrSpace, DType, GroupOp, Ops, PtrDType, UOp, dtypes
+from tg_uop.dtype.value import convert
+
 from tg_codegen.legalize.narrow_floats import (
     decoded,
     encoded,
@@ -17,8 +20,6 @@ from tg_codegen.legalize.narrow_floats import (
     to_single_odd,
 )
 from tg_codegen.target.caps import Capabilities
-from tg_uop import AddrSpace, DType, GroupOp, Ops, PtrDType, UOp, dtypes
-from tg_uop.dtype.value import convert
 
 SINGLE = dtypes.float32
 NARROW = frozenset((dtypes.float16, dtypes.bfloat16, *dtypes.fp8s))
@@ -154,7 +155,7 @@ class _Emulation:
         return self.rounded(to_single_odd(value.cast(dtypes.float64)), target)
 
     def _holds(self, target: DType, source: DType) -> bool:
-        """Whether every value of `source` is one of `target`: fp8 formats in float16 and the like."""
+        """Whether every value of `source` is one of `target`: fp8 in float16 and the like."""
         fp8 = (dtypes.fp8e5m2, dtypes.fp8e4m3)
         return source.scalar() in fp8 and target.scalar() in (dtypes.float16, dtypes.bfloat16)
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 from fractions import Fraction
 from math import factorial, inf, log, nan, sqrt
 
+from tg_uop import DType, Ops, UOp, dtypes
+from tg_uop.dtype.value import convert, to_bits
+
 from tg_codegen.legalize.arithmetic import (
     DOUBLE,
     KINDS,
@@ -22,8 +25,6 @@ from tg_codegen.legalize.arithmetic import (
     smaller,
 )
 from tg_codegen.target.caps import Capabilities
-from tg_uop import DType, Ops, UOp, dtypes
-from tg_uop.dtype.value import convert, to_bits
 
 LOG2_E = Fraction("1.442695040888963407359924681001892137426645954152985934135449406931")
 
@@ -41,7 +42,7 @@ EXP2_SINGLE = (
 # the Taylor series: the first term left out is below 2**-57
 EXP2_DOUBLE = tuple(log(2) ** k / factorial(k) for k in range(1, 14))
 # beyond these the result is 0 or infinity
-EXP2_LIMIT = {SINGLE.float: 200.0, DOUBLE.float: 1200.0}
+EXP2_LIMIT = {SINGLE.float_type: 200.0, DOUBLE.float_type: 1200.0}
 
 
 def exp2(node: UOp, caps: Capabilities) -> UOp:
@@ -52,7 +53,7 @@ def exp2(node: UOp, caps: Capabilities) -> UOp:
     """
     x = node.src[0]
     kind = KINDS[node.dtype.scalar()]
-    limit = EXP2_LIMIT[kind.float]
+    limit = EXP2_LIMIT[kind.float_type]
     factors = _natural_factors(x, kind)
     if factors is None:
         clamped = smaller(x.maximum(x.ufix(-limit)), limit)
@@ -75,9 +76,9 @@ def _natural_factors(x: UOp, kind: FloatKind) -> tuple[UOp, float, float] | None
     for base, scale in (x.src, x.src[::-1]):
         if scale.op is not Ops.CONST or not isinstance(scale.arg, float):
             continue
-        value = float(convert(float(scale.arg), kind.float))
+        value = float(convert(float(scale.arg), kind.float_type))
         for exact in (LOG2_E, -LOG2_E, 2 * LOG2_E, -2 * LOG2_E):
-            if value == convert(float(exact), kind.float):
+            if value == convert(float(exact), kind.float_type):
                 return base, value, float(exact - Fraction(value))
     return None
 
@@ -141,7 +142,7 @@ def _split_exponent(x: UOp, kind: FloatKind) -> tuple[UOp, UOp]:
     is_tiny = x < 2.0 ** (1 - kind.bias)
     normal = is_tiny.where(x * 2.0**shift, x)
     bits = normal.bitcast(int_type)
-    root = to_bits(sqrt(0.5), kind.float)
+    root = to_bits(sqrt(0.5), kind.float_type)
     exponent = (bits - root) >> kind.mantissa
     r = (bits - (exponent << kind.mantissa)).bitcast(float_type) - 1.0
     n = exponent.cast(float_type)
@@ -202,7 +203,7 @@ def _power_of_magnitude(x: UOp, y: UOp, caps: Capabilities) -> UOp:
     sum_low = (high - sum_high) + low
     logarithm = _log2_special(x, sum_high)
     product = y * logarithm
-    clamped = smaller(product.maximum(product.ufix(-EXP2_LIMIT[DOUBLE.float])), 1200.0)
+    clamped = smaller(product.maximum(product.ufix(-EXP2_LIMIT[DOUBLE.float_type])), 1200.0)
     error = multiply_add(y, sum_low, exact_product_error(y, sum_high, product, DOUBLE, caps), caps)
     is_small = absolute(product, DOUBLE) < 1100.0
     is_exact = is_small & error.eq(error)
@@ -230,4 +231,4 @@ def _not(condition: UOp) -> UOp:
 
 
 def _sign_kind(dtype: DType) -> DType:
-    return KINDS[dtype.scalar()].int.vec(dtype.count)
+    return KINDS[dtype.scalar()].int_type.vec(dtype.count)

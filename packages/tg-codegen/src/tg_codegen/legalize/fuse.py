@@ -6,8 +6,9 @@ that a * a - b * b is 0 for equal numbers, as it is in NumPy and PyTorch.
 
 from __future__ import annotations
 
-from tg_codegen.target.caps import Capabilities
 from tg_uop import AddrSpace, Ops, PtrDType, UOp
+
+from tg_codegen.target.caps import Capabilities
 
 
 def fuse_reductions(root: UOp, caps: Capabilities) -> UOp:

@@ -68,9 +68,7 @@ def _split_lanes(node: UOp) -> Gated:
     return Gated(UOp.const(node.dtype, lanes), UOp.const(dtypes.bool.vec(len(lanes)), valid))
 
 
-def _split_where(
-    node: UOp, values: tuple[UOp, ...], yes: UOp | None, no: UOp | None
-) -> Gated:
+def _split_where(node: UOp, values: tuple[UOp, ...], yes: UOp | None, no: UOp | None) -> Gated:
     condition = values[0]
     if no is not None and _is_false(no):
         return Gated(values[1], both(condition, yes))

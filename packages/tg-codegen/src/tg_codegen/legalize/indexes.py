@@ -6,8 +6,9 @@ big one stays narrow, and a loop-invariant part is one node of one width.
 
 from __future__ import annotations
 
-from tg_codegen.errors import KernelFormError
 from tg_uop import DType, GroupOp, Ops, PtrDType, UOp, dtypes
+
+from tg_codegen.errors import KernelFormError
 
 INT32 = (int(dtypes.int32.min), int(dtypes.int32.max))
 INT64 = (int(dtypes.int64.min), int(dtypes.int64.max))

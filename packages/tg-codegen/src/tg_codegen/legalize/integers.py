@@ -1,7 +1,8 @@
 """Divide integers by constants without a division.
 
-Multiplication by a scaled reciprocal, after Granlund and Montgomery, "Division by Invariant Integers
-using Multiplication", 1994, and Warren, "Hacker's Delight", chapter 10; shifts for powers of two.
+Multiplication by a scaled reciprocal, after Granlund and Montgomery, "Division by Invariant
+Integers using Multiplication", 1994, and Warren, "Hacker's Delight", chapter 10; shifts for powers
+of two.
 Known bounds of the dividend make the product fit where the full range would need a wider one.
 """
 
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tg_uop import Ops, UOp, dtypes
+
 from tg_codegen.legalize.rebuild import rebuild
 from tg_codegen.target.caps import Capabilities
-from tg_uop import Ops, UOp, dtypes
 
 DIVISIONS = frozenset((Ops.IDIV, Ops.MOD))
 
@@ -149,7 +151,7 @@ def _high_product(x: UOp, multiplier: int, shift: int) -> UOp:
 
 
 def _high_product_signed(x: UOp, multiplier: int, shift: int, bits: int) -> UOp:
-    """The multiplier is below 2**bits; from 2**(bits-1) on it counts as negative, which x makes up."""
+    """The same for signed numbers; the multiplier is below 2**bits."""
     unsigned = (dtypes.uint32 if bits == 32 else dtypes.uint64).vec(x.dtype.count)
     high = _multiply_high(x.bitcast(unsigned), multiplier).bitcast(x.dtype)
     # of a negative x the unsigned product has 2**bits * multiplier too much

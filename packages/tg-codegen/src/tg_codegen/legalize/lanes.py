@@ -77,9 +77,7 @@ class LaneAnalysis:
         if node.op is Ops.STACK:
             return node.src[position]
         if node.op in GroupOp.Elementwise:
-            scalars = tuple(
-                s if s.dtype.count == 1 else self._lanes[s, position] for s in node.src
-            )
+            scalars = tuple(s if s.dtype.count == 1 else self._lanes[s, position] for s in node.src)
             return node.replace(dtype=node.dtype.scalar(), src=scalars)
         return node.gep(position)
 
@@ -121,5 +119,3 @@ def at(position: LanePosition, dtype_like: UOp) -> UOp:
     if position.base.op is Ops.CONST and position.base.arg == 0:
         return UOp.const(dtype_like.dtype.scalar(), position.offset)
     return position.base + position.offset
-
-

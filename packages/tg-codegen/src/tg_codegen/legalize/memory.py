@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tg_uop import DType, GroupOp, Ops, PtrDType, UOp, dtypes
+
 from tg_codegen.legalize.gates import Gated, both, split_gates
 from tg_codegen.legalize.lanes import LaneAnalysis, LanePosition, at
 from tg_codegen.target.caps import Capabilities
-from tg_uop import DType, GroupOp, Ops, PtrDType, UOp, dtypes
 
 # a strided run is read as a whole when it is at most so many times as long as what it is read for
 MAX_SPAN_FACTOR = 4

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from math import inf, nan
 
-from tg_codegen.legalize.arithmetic import SINGLE, absolute
 from tg_uop import DType, Ops, UOp, dtypes
 from tg_uop.dtype.value import FORMATS, FloatFormat, to_bits
+
+from tg_codegen.legalize.arithmetic import SINGLE, absolute
 
 STORAGE = {8: dtypes.uint8, 16: dtypes.uint16}
 MAGNITUDE_BITS = (1 << 31) - 1

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tg_uop import Ops, UOp
+
 from tg_codegen.legalize.arithmetic import KINDS, FloatKind, absolute
 from tg_codegen.legalize.rebuild import rebuild
 from tg_codegen.target.caps import Capabilities
-from tg_uop import Ops, UOp
 
 
 def replace_operations(root: UOp, caps: Capabilities) -> UOp:
@@ -40,7 +41,7 @@ def _truncated(node: UOp) -> UOp | None:
 
 def _with_sign(magnitude: UOp, x: UOp, kind: FloatKind) -> UOp:
     float_type, int_type = kind.lanes(x.dtype.count)
-    sign = x.bitcast(int_type) & int(kind.int.min)
+    sign = x.bitcast(int_type) & int(kind.int_type.min)
     return (magnitude.bitcast(int_type) | sign).bitcast(float_type)
 
 

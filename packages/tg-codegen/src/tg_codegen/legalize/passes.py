@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tg_uop import UOp
+from tg_uop.spec.node import Form
+
 from tg_codegen.legalize.conversions import guard_conversions
 from tg_codegen.legalize.dtypes import emulate_dtypes
 from tg_codegen.legalize.fuse import fuse_reductions
@@ -16,8 +19,6 @@ from tg_codegen.legalize.random_bits import expand_random_bits
 from tg_codegen.legalize.scalarize import split_vectors
 from tg_codegen.legalize.transcendental import decompose_transcendental
 from tg_codegen.target.caps import Capabilities
-from tg_uop import UOp
-from tg_uop.spec.node import Form
 
 
 @dataclass(frozen=True, slots=True)

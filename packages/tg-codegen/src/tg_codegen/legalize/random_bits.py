@@ -6,10 +6,11 @@ Threefry-2x32 with 20 rounds: Salmon, Moraes, Dror and Shaw, "Parallel Random Nu
 
 from __future__ import annotations
 
-from tg_codegen.legalize.rebuild import rebuild
-from tg_codegen.target.caps import Capabilities
 from tg_uop import Ops, UOp, dtypes
 from tg_uop.eval.scalar import THREEFRY_PARITY, THREEFRY_ROTATIONS
+
+from tg_codegen.legalize.rebuild import rebuild
+from tg_codegen.target.caps import Capabilities
 
 ROUNDS = 20
 # the key is added after every so many rounds

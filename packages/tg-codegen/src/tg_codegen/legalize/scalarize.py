@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from tg_codegen.target.caps import Capabilities
 from tg_uop import AddrSpace, DType, GroupOp, Ops, PtrDType, UOp
+
+from tg_codegen.target.caps import Capabilities
 
 Parts = tuple[UOp, ...]
 T = TypeVar("T")

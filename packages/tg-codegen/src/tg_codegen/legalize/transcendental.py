@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tg_uop import Ops, UOp
+
 from tg_codegen.legalize.exponential import exp2, log2, power
 from tg_codegen.legalize.rebuild import rebuild
 from tg_codegen.legalize.trigonometric import sine
 from tg_codegen.target.caps import Capabilities
-from tg_uop import Ops, UOp
 
 DECOMPOSITIONS: dict[Ops, Callable[[UOp, Capabilities], UOp]] = {
     Ops.EXP2: exp2,

@@ -1,6 +1,7 @@
 """SIN out of sums, products and bit operations, for arguments of any size, without branches.
 
-The argument is reduced with as many digits of 2/pi as its exponent asks for (Payne and Hanek, 1983).
+The argument is reduced with as many digits of 2/pi as its exponent asks for (Payne and Hanek,
+1983).
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 from fractions import Fraction
 from math import factorial, inf, nan
 
+from tg_uop import Ops, UOp, dtypes
+
 from tg_codegen.legalize.arithmetic import DOUBLE, SINGLE, absolute, multiply_add, polynomial
 from tg_codegen.target.caps import Capabilities
-from tg_uop import Ops, UOp, dtypes
 
 # 1280 bits of 2/pi: more than the exponent of a float64 plus two significands reach
 TWO_OVER_PI_BITS = 1280
@@ -41,14 +43,15 @@ def _two_over_pi() -> int:
 TWO_OVER_PI = _two_over_pi()
 HALF_PI = float(Fraction(1 << TWO_OVER_PI_BITS, TWO_OVER_PI))
 
-# (sin(r) / r - 1) / r**2 and (cos(r) - 1 + r**2 / 2) / r**4 by r**2, |r| <= pi/4; errors 2**-28, -33
+# (sin(r) / r - 1) / r**2 and (cos(r) - 1 + r**2 / 2) / r**4 in r**2 for |r| <= pi/4: errors 2**-28
+# and 2**-33
 SIN_SINGLE = (-0.16666655242443085, 0.008332177996635437, -0.00019517233886290342)
 COS_SINGLE = (0.04166664555668831, -0.0013887315290048718, 2.4433080398011953e-05)
 
 # *** float32: the reduction in float64 ***
 
-# x == y * 2**(26 * step) with an integer y below 2**50, or x itself is below; then what is a multiple
-# of 4 in 2/pi * 2**(26 * step) does not matter, and products with 29-bit pieces of it are exact
+# x == y * 2**(26 * step) with an integer y below 2**50, or x itself is below; then what is a
+# multiple of 4 in 2/pi * 2**(26 * step) does not matter, and products with 29-bit pieces are exact
 STEP = 26
 STEPS = 4
 LIMIT = 50
@@ -130,6 +133,7 @@ def _by_step(is_large: list[UOp], values: list[UOp]) -> UOp:
         result = condition.where(value, result)
     return result
 
+
 # *** float64: the reduction in integers ***
 
 WORD = 64
@@ -186,7 +190,7 @@ def _reduce_double(x: UOp) -> tuple[UOp, UOp]:
 
 
 def _window(index: UOp, shift: UOp) -> list[UOp]:
-    """Three words of 2/pi from bit `shift` of word `index` on, by halving the words to choose from."""
+    """Three words of 2/pi from bit `shift` of word `index` on, halving the words to choose from."""
     words = [index.ufix(word) for word in WORDS]
     for step in (16, 8, 4, 2, 1):
         is_set = (index & step).ne(0)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
+from tg_uop import AddrSpace, GroupOp, Ops, ProgramInfo, PtrDType, UOp
+from tg_uop.ir.args import ParamArg, SpecialArg
+
 from tg_codegen.errors import UnsupportedError
 from tg_codegen.render.c_body import Body
 from tg_codegen.render.c_ops import SCALAR_OPS
 from tg_codegen.render.c_types import memory_name, scalar_literal, type_name
 from tg_codegen.render.gnu_vectors import VECTOR_OPS, constant
 from tg_codegen.render.renderer import Renderer
-from tg_uop import AddrSpace, GroupOp, Ops, ProgramInfo, PtrDType, UOp
-from tg_uop.ir.args import ParamArg, SpecialArg
 
 NO_CODE = frozenset((Ops.SINK, Ops.GROUP, Ops.NOOP))
 

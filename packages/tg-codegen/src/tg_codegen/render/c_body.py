@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tg_codegen.render.c_types import DEFINITIONS, scalar_name, type_name
 from tg_uop import DType, UOp, dtypes
+
+from tg_codegen.render.c_types import DEFINITIONS, scalar_name, type_name
 
 INDENT = "  "
 
@@ -12,10 +13,11 @@ class Body:
     """Collects the statements of a function.
 
     `values` maps a node to an expression that has no effects and may be repeated: a name, a literal
-    or an address. `pointers` are the buffers with the type of their elements. `definitions` are what has to stand before the function, each once.
+    or an address. `pointers` are the buffers with the type of their elements. `definitions` are
+    what has to stand before the function, each once.
     """
 
-    __slots__ = ("definitions", "depth", "lines", "pointers", "values", "_names")
+    __slots__ = ("_names", "definitions", "depth", "lines", "pointers", "values")
 
     def __init__(self) -> None:
         self.definitions: dict[str, None] = {}

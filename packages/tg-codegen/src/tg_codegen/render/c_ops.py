@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tg_uop import DType, Ops, UOp
+
 from tg_codegen.render.c_body import Body
 from tg_codegen.render.c_types import (
     FUNCTION_SUFFIXES,
@@ -13,7 +15,6 @@ from tg_codegen.render.c_types import (
     type_name,
 )
 from tg_codegen.render.exact import never_wraps
-from tg_uop import DType, Ops, UOp
 
 Write = Callable[[Body, UOp], str]
 
@@ -113,7 +114,7 @@ def shift(body: Body, node: UOp) -> str:
         shifted = f"({lane})(({wide_unsigned(dtype)}){x} << {n})"
     else:
         shifted = f"({lane})({x} >> {n})"
-    if 0 <= count.vmin and count.vmax < bits:
+    if count.vmin >= 0 and count.vmax < bits:
         return shifted
     in_range = f"({integer_name(count.dtype, unsigned=True)}){n} < {bits}"
     all_out = f"({lane})({x} < 0 ? -1 : 0)" if _keeps_sign(node) else "0"
@@ -193,4 +194,3 @@ SCALAR_OPS: dict[Ops, Write] = {
     Ops.CAST: cast,
     Ops.BITCAST: bitcast,
 }
-

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 from math import isinf, isnan
 
-from tg_codegen.errors import UnsupportedError
 from tg_uop import DType, PtrDType, dtypes
 from tg_uop.dtype.value import convert
+
+from tg_codegen.errors import UnsupportedError
 
 SCALAR_NAMES = {
     dtypes.bool: "_Bool",

@@ -6,14 +6,15 @@ the entry `void NAME(const uint64_t *args, int64_t core_id)`.
 
 from __future__ import annotations
 
+from tg_uop import ProgramInfo
+from tg_uop.target import Target
+
 from tg_codegen.errors import UnsupportedError
 from tg_codegen.render.c import CRenderer
 from tg_codegen.render.c_body import HALF_PRELUDE, PRELUDE, Body
 from tg_codegen.render.renderer import Compile, Renderer
 from tg_codegen.target.cpu import CpuDescription, describe_cpu
 from tg_codegen.target.registry import c_capabilities
-from tg_uop import ProgramInfo
-from tg_uop.target import Target
 
 
 class ClangRenderer(CRenderer):
@@ -34,7 +35,9 @@ class ClangRenderer(CRenderer):
         variables = [f"var{position}" for position in range(len(info.vars))]
         # a buffer that the kernel does not touch is bytes
         kinds = [body.pointers.get(buffer, "u8") for buffer in buffers]
-        parameters = [f"{kind} *restrict {buffer}" for kind, buffer in zip(kinds, buffers, strict=True)]
+        parameters = [
+            f"{kind} *restrict {buffer}" for kind, buffer in zip(kinds, buffers, strict=True)
+        ]
         parameters += [f"i64 {variable}" for variable in variables]
         parameters.append("i64 core_id")
         passed = [f"({kind} *)args[{i}]" for i, kind in enumerate(kinds)]

@@ -1,15 +1,16 @@
 """C expressions for operations on vectors, in the GNU vector extensions of gcc and clang.
 
-A vector of bool is a vector of i8 with lanes of 0 and -1: comparisons give such masks, and bits choose
-by them.
+A vector of bool is a vector of i8 with lanes of 0 and -1: comparisons give such masks, and bits
+choose by them.
 """
 
 from __future__ import annotations
 
+from tg_uop import DType, Ops, UOp
+
 from tg_codegen.render.c_body import Body
 from tg_codegen.render.c_ops import OPERATORS, WRAPPING, Write, define_division, function_suffix
 from tg_codegen.render.c_types import integer_name, scalar_literal, scalar_name, type_name
-from tg_uop import DType, Ops, UOp
 
 MASK_OPERATORS = {
     Ops.AND: "&",
@@ -144,7 +145,7 @@ def shift(body: Body, node: UOp) -> str:
     name = vector_of(body, dtype)
     unsigned = integers_of(body, dtype, unsigned=True)
     kept_sign = node.op is Ops.SHR and not dtype.is_unsigned
-    if not (0 <= count.vmin and count.vmax < bits):
+    if not (count.vmin >= 0 and count.vmax < bits):
         in_range = body.fresh()
         kind = integers_of(body, dtype)
         body.do(f"{kind} {in_range} = ({kind})(({unsigned}){n} < {bits});")
@@ -154,7 +155,7 @@ def shift(body: Body, node: UOp) -> str:
         return f"{x} >> {n}"
     operator = "<<" if node.op is Ops.SHL else ">>"
     shifted = f"({name})(({unsigned}){x} {operator} ({unsigned}){n})"
-    if 0 <= count.vmin and count.vmax < bits:
+    if count.vmin >= 0 and count.vmax < bits:
         return shifted
     return f"({name})(({kind}){shifted} & {in_range})"
 
@@ -189,7 +190,7 @@ def bitcast(body: Body, node: UOp) -> str:
 
 
 def lane_by_lane(body: Body, node: UOp) -> str:
-    """What the extensions lack, as a function with a loop over the lanes, which compilers unroll."""
+    """What the extensions lack, as a function with a loop over the lanes that compilers unroll."""
     dtype = node.dtype
     name = vector_of(body, dtype)
     arguments = "abc"[: len(node.src)]

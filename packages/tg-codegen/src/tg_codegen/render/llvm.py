@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tg_uop import GroupOp, Ops, ProgramInfo, UOp
+from tg_uop.ir.args import ParamArg, SpecialArg
+from tg_uop.target import Target
+
 from tg_codegen.errors import UnsupportedError
 from tg_codegen.render.llvm_body import Body
 from tg_codegen.render.llvm_memory import (
@@ -22,9 +26,6 @@ from tg_codegen.render.llvm_types import literal, type_name
 from tg_codegen.render.renderer import Compile, Renderer
 from tg_codegen.target.cpu import CpuDescription, describe_cpu
 from tg_codegen.target.registry import cpu_capabilities
-from tg_uop import GroupOp, Ops, ProgramInfo, UOp
-from tg_uop.ir.args import ParamArg, SpecialArg
-from tg_uop.target import Target
 
 NO_CODE = frozenset((Ops.SINK, Ops.GROUP, Ops.NOOP, Ops.BARRIER))
 
@@ -139,9 +140,7 @@ class _Kernel:
             return
         vector = "poison"
         for position, lane in enumerate(lanes):
-            vector = body.emit(
-                f"insertelement {kind} {vector}, {lane_kind} {lane}, i32 {position}"
-            )
+            vector = body.emit(f"insertelement {kind} {vector}, {lane_kind} {lane}, i32 {position}")
         body.values[node] = vector
 
     def gep(self, node: UOp) -> None:

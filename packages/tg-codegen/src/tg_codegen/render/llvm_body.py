@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tg_codegen.render.llvm_types import intrinsic_suffix, type_name
 from tg_uop import DType, UOp
+
+from tg_codegen.render.llvm_types import intrinsic_suffix, type_name
 
 
 class Body:
@@ -14,7 +15,7 @@ class Body:
     `values` maps a node to how its value is written: a name or a literal.
     """
 
-    __slots__ = ("allocas", "block", "declarations", "lines", "values", "_names", "_zeros")
+    __slots__ = ("_names", "_zeros", "allocas", "block", "declarations", "lines", "values")
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tg_uop import AddrSpace, DType, Ops, PtrDType, UOp, dtypes
+
 from tg_codegen.render.llvm_body import Body
 from tg_codegen.render.llvm_types import intrinsic_suffix, memory_type, type_name
-from tg_uop import AddrSpace, DType, Ops, PtrDType, UOp, dtypes
 
 # a cache line, and the widest vector register
 ARRAY_ALIGNMENT = 64

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isnan
 
+from tg_uop import DType, Ops, UOp, dtypes
+
 from tg_codegen.render.exact import never_wraps
 from tg_codegen.render.llvm_body import Body
 from tg_codegen.render.llvm_types import scalar_literal, type_name
-from tg_uop import DType, Ops, UOp, dtypes
 
 Write = Callable[[Body, UOp], str]
 
@@ -94,7 +95,9 @@ def where(body: Body, node: UOp) -> str:
     kind = type_name(node.dtype)
     mask = type_name(condition.dtype)
     values = body.values
-    return body.emit(f"select {mask} {values[condition]}, {kind} {values[yes]}, {kind} {values[no]}")
+    return body.emit(
+        f"select {mask} {values[condition]}, {kind} {values[yes]}, {kind} {values[no]}"
+    )
 
 
 def maximum(body: Body, node: UOp) -> str:
@@ -165,7 +168,7 @@ def shift(body: Body, node: UOp) -> str:
     x, n = body.values[value], body.values[count]
     arithmetic = node.op is Ops.SHR and not dtype.is_unsigned
     instruction = "shl" if node.op is Ops.SHL else "ashr" if arithmetic else "lshr"
-    if 0 <= count.vmin and count.vmax < bits:
+    if count.vmin >= 0 and count.vmax < bits:
         return body.emit(f"{instruction} {kind} {x}, {n}")
     in_range = body.emit(f"icmp ult {kind} {n}, {splat(bits, dtype)}")
     safe = choose(body, in_range, dtype, n, splat(bits - 1 if arithmetic else 0, dtype))

@@ -6,8 +6,9 @@ import struct
 from functools import cache
 from math import isfinite
 
-from tg_codegen.errors import UnsupportedError
 from tg_uop import DType, PtrDType, UOp, dtypes
+
+from tg_codegen.errors import UnsupportedError
 
 SCALAR_TYPES = {
     dtypes.void: "void",

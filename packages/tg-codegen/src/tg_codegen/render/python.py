@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tg_codegen.render.renderer import Compile, Renderer
-from tg_codegen.target.registry import INTERPRETER
 from tg_uop import Ops, ProgramInfo, UOp
 from tg_uop.target import Target
 from tg_uop.text.pycode import to_python
+
+from tg_codegen.render.renderer import Compile, Renderer
+from tg_codegen.target.registry import INTERPRETER
 
 
 class PythonRenderer(Renderer):

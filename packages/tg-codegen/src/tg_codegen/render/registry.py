@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
+from tg_uop.target import Target
+
 from tg_codegen.errors import UnsupportedError
 from tg_codegen.render.renderer import Compile, Renderer
-from tg_uop.target import Target
 
 # device -> renderer name -> module, whose `make(target, compiler)` builds it; the first is the
 # default. Modules are loaded when asked for, so that a program pays only for what it uses.

@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from tg_codegen.target.caps import Capabilities
 from tg_uop import ProgramInfo, UOp
 from tg_uop.target import Target
+
+from tg_codegen.target.caps import Capabilities
 
 Compile = Callable[[str], bytes]
 
@@ -21,9 +22,7 @@ class Renderer(ABC):
 
     name: ClassVar[str]
 
-    def __init__(
-        self, target: Target, caps: Capabilities, compiler: Compile | None = None
-    ) -> None:
+    def __init__(self, target: Target, caps: Capabilities, compiler: Compile | None = None) -> None:
         self.target = target
         self.caps = caps
         self.compiler = compiler

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tg_codegen.target.tensor_cores import TensorCore
 from tg_uop import DType, Ops
+
+from tg_codegen.target.tensor_cores import TensorCore
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
-"""Processors as data: what an `arch` entry of a target means for vectors, masks and narrow floats."""
+"""Processors as data: what the `arch` of a target means for vectors, masks and narrow floats."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tg_codegen.errors import UnsupportedError
 from tg_uop.target import Target
+
+from tg_codegen.errors import UnsupportedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +223,7 @@ def _with_implied(family: Family, feature: str) -> set[str]:
 
 def _with_dependents(family: Family, feature: str) -> set[str]:
     """`feature` and all that include it."""
-    return {feature} | {
-        name for name in family.implied if feature in _with_implied(family, name)
-    }
+    return {feature} | {name for name in family.implied if feature in _with_implied(family, name)}
 
 
 def _vector_bits(family: Family, enabled: frozenset[str]) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tg_uop import DType, GroupOp, Ops, dtypes
+
 from tg_codegen.target.caps import Capabilities
 from tg_codegen.target.cpu import CpuDescription
 from tg_codegen.target.tensor_cores import AMX_BF16, AMX_INT8, TensorCore
-from tg_uop import DType, GroupOp, Ops, dtypes
 
 CPU_MAX_THREADS = 1024
 # what a kernel may put on its stack: worker threads have megabytes, L2 holds about this much

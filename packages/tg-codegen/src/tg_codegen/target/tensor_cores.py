@@ -27,7 +27,7 @@ class TensorCore:
     elements_per_thread: tuple[int, int, int] = (0, 0, 0)
     opts: tuple[str, ...] = ()
     swizzle: tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]] = ((), ())
-    # right operand read in groups of `k_pack` successive k per column (2 for bf16 pairs, 4 for int8)
+    # the right operand is read in groups of `k_pack` successive k of a column
     k_pack: int = 1
     tile_registers: int = 0
 
