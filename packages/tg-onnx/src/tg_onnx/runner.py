@@ -10,6 +10,7 @@ from onnx.reference import ReferenceEvaluator
 from tg_tensor import Tensor
 
 from tg_onnx.errors import (
+    ModelFormatError,
     ModelInputError,
     OnnxError,
     OperatorError,
@@ -118,7 +119,7 @@ class OnnxRunner:
                 values[name] = result
             for name in self._last_use.get(position, ()):
                 values.pop(name, None)
-        return {name: self._tensor(name, values[name]) for name in self.graph.outputs}
+        return {name: self._output(name, values[name]) for name in self.graph.outputs}
 
     def _input(self, name: str, info: ValueInfo, inputs: Mapping[str, object]) -> Tensor:
         if name not in inputs:
@@ -172,7 +173,13 @@ class OnnxRunner:
         end = node.attributes.get("end")
         return shape[start:end]  # type: ignore[misc]
 
-    def _tensor(self, name: str, value: Value) -> Tensor | None:  # type: ignore[override]
+    def _output(self, name: str, value: Value) -> Tensor:
+        tensor = self._tensor(name, value)
+        if tensor is None:
+            raise ModelFormatError(source=self.source, reason=f"output {name!r} has no value")
+        return tensor
+
+    def _tensor(self, name: str, value: Value) -> Tensor | None:
         if value is None or isinstance(value, Tensor):
             return value
         if name not in self.graph.constants:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tg_tensor import Tensor, fetch
+from tg_tensor import Tensor
+from tg_tensor.interop.fetch import fetch
 
 from tg_nn.errors import FileFormatError
 

@@ -101,7 +101,7 @@ def safe_load(source: str | Path | bytes, device: str | None = None) -> dict[str
     name = "<bytes>" if isinstance(source, bytes) else str(source)
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
     try:
-        entries = safetensors.deserialize(data)
+        entries = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
     except safetensors.SafetensorError as error:
         raise FileFormatError(path=name, expected="safetensors", reason=str(error)) from error
     loaded = {}
