@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from tg_tensor import Tensor
-from tg_tensor.interop.fetch import fetch
 
+from tg_nn.datasets.download import fetch_with_bar
 from tg_nn.errors import FileFormatError
 
 HELD_OUT = 1000
@@ -86,7 +86,7 @@ def _whole_set() -> tuple[Bytes, Bytes, Bytes, Bytes]:
 
 def _idx(name: str, md5: str, header_bytes: int, size: int) -> Bytes:
     """The bytes of an IDX file (format: the MNIST page) after its header."""
-    path = fetch(f"{ORIGIN}/{name}", subdir="mnist", md5=md5)
+    path = fetch_with_bar(f"{ORIGIN}/{name}", "mnist", md5)
     with gzip.open(path, "rb") as file:
         data = file.read(header_bytes + size + 1)
     if len(data) != header_bytes + size:
