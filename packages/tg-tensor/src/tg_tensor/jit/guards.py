@@ -91,7 +91,11 @@ def rebuild(value: object, replaced: Callable[[TensorLike], TensorLike]) -> obje
     if isinstance(value, tuple):
         parts = [rebuild(entry, replaced) for entry in value]
         # a named tuple takes its fields one by one
-        return cast("Callable[..., object]", type(value))(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return (
+            cast("Callable[..., object]", type(value))(*parts)
+            if hasattr(value, "_fields")
+            else tuple(parts)
+        )
     if isinstance(value, list):
         return [rebuild(entry, replaced) for entry in value]
     return value

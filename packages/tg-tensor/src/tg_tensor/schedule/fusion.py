@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
-from tg_uop import Ops, UOp
+from tg_uop import GroupOp, Ops, UOp
 
 from tg_tensor.schedule.affine import count, max_dim
 from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
 from tg_tensor.schedule.indexing import MOVEMENTS, Access, Indexer
+from tg_tensor.schedule.padding import border_of, shifted
 
 MAX_ACCESSES = 6
 """So many different accesses to an expression of one kernel or several; more are materialized."""
@@ -30,7 +31,10 @@ KERNEL_WORK = 4000
 REREAD_PADDING = 8
 """A padded operand that is read so many times over is worth a copy without conditions."""
 
-EFFECTS = frozenset((Ops.STORE, Ops.CALL))
+MOST_PADDING = 4
+"""A padded copy may be so many times larger than what it copies."""
+
+ONE_TO_ONE = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP))
 
 
 @final
@@ -42,6 +46,7 @@ class Root:
     access: Access
     position: int
     reduces: int = 0
+    reduce_loops: tuple[UOp, ...] = ()
 
     @property
     def is_kernel(self) -> bool:
@@ -76,6 +81,9 @@ class Plan:
     roots: dict[UOp, Root] = field(default_factory=dict)
     demands: dict[UOp, Demands] = field(default_factory=dict)
 
+    padded: dict[tuple[Root, UOp, Access], tuple[UOp, Access]] = field(default_factory=dict)
+    """Where a kernel reads a node from the padded copy: the copy, and the access to it."""
+
     def wanted_from(self, node: UOp) -> Demands:
         """Who reads a node in memory, and how."""
         return self.demands.get(node, {})
@@ -98,7 +106,8 @@ class Planner:
         self.fuse = fuse
         self.row_fusion = row_fusion
         self.forced = forced_nodes(order, outputs)
-        self.costs = costs_of(order, self.forced, users_of(order))
+        self.users = users_of(order)
+        self.costs = costs_of(order, self.forced, self.users)
         self.plan = Plan(indexer, order)
 
     def run(self) -> Plan:
@@ -108,10 +117,12 @@ class Planner:
             node = plan.order[position]
             if node.op in SCALARS:
                 continue
+            demands = plan.demands.get(node)
+            if demands and self.fuse and self._can_be_padded(node):
+                self._copy_padded(node, demands, position)
             if node in self.forced:
                 self._start_kernel(node, position)
                 continue
-            demands = plan.demands.get(node)
             if not demands:
                 continue
             if node.op in LEAVES:
@@ -127,8 +138,10 @@ class Planner:
 
     def is_materialized(self, node: UOp, demands: Demands) -> bool:
         """Whether a node is better computed once, into memory."""
+        if node.op is Ops.PAD:
+            return self._is_worth_unpadding(node, demands)
         if node.op in MOVEMENTS:
-            return node.op is Ops.PAD and self._is_worth_unpadding(node, demands)
+            return self._is_better_moved(node, demands)
         cost = self.costs[node]
         if cost.constant and node.op is not Ops.REDUCE:
             return cost.ops * len(demands) > 1000 and not cost.reduces
@@ -143,6 +156,17 @@ class Planner:
         if len(demands) > MAX_ACCESSES and cost.ops > 0:
             return True
         return self._is_recomputing_dear(node, cost, demands)
+
+    def _is_better_moved(self, node: UOp, demands: Demands) -> bool:
+        """Whether a value below goes to memory, and lies better in the order that users read it."""
+        below = node
+        is_permuted = False
+        while below.op in ONE_TO_ONE and (below is node or self.users.get(below) == 1):
+            is_permuted = is_permuted or below.op is not Ops.RESHAPE
+            below = below.src[0]
+        if below.op not in GroupOp.Elementwise or not is_permuted or below in self.forced:
+            return False
+        return self.users.get(below) == 1 and self.is_materialized(below, demands)
 
     def _is_reduce_materialized(self, node: UOp, demands: Demands) -> bool:
         if len(demands) > 1 or self._repeats(node, demands) > 1:
@@ -197,6 +221,35 @@ class Planner:
 
     def _numel(self, node: UOp) -> int:
         return count(self.indexer.shape(node))
+
+    # *** padded copies ***
+
+    def _can_be_padded(self, node: UOp) -> bool:
+        if node.op is Ops.RESHAPE:
+            return node.src[0].op in LEAVES
+        return node.op not in MOVEMENTS and node.op not in (Ops.STORE, Ops.CALL, Ops.BUFFER)
+
+    def _copy_padded(self, node: UOp, demands: Demands, position: int) -> None:
+        """Let those who read a node over and over, under conditions, read a padded copy."""
+        affine, shape = self.indexer.affine, self.indexer.shape(node)
+        numel = self._numel(node)
+        for demand, context in list(demands.items()):
+            if not demand.access.gates or not context.reduce_depth:
+                continue
+            if self._points(demand, context) < REREAD_PADDING * numel:
+                continue
+            borders = border_of(affine, demand.access, shape)
+            if borders is None:
+                continue
+            copy = UOp(Ops.PAD, node.dtype, (node,), tuple(tuple(b) for b in borders))
+            if self._numel(copy) > MOST_PADDING * numel:
+                continue
+            del demands[demand]
+            if copy not in self.plan.roots:
+                self._start_kernel(copy, position)
+            access = shifted(affine, demand.access, borders)
+            self.plan.padded[(demand.root, node, demand.access)] = (copy, access)
+            self._demand(copy, Demand(demand.root, access), context)
 
     # *** passing on ***
 
@@ -254,6 +307,7 @@ class Planner:
         inner = Context(around + loops, context.reduce_depth + 1, node.reduce_op)
         if loops:
             demand.root.reduces += 1
+            demand.root.reduce_loops += loops
         self._demand(node.src[0], Demand(demand.root, access), inner)
 
     def _demand(self, node: UOp, demand: Demand, context: Context) -> None:

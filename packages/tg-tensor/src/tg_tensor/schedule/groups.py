@@ -78,10 +78,23 @@ class Grouper:
             yield from self._handed_on(node, demands)
             previous: dict[Access, Root] = {}
             for demand in demands:
-                other = previous.get(demand.access)
+                access = self._by_position(demand)
+                other = previous.get(access)
                 if other is not None and other is not demand.root:
                     yield other, demand.root
-                previous[demand.access] = demand.root
+                previous[access] = demand.root
+
+    def _by_position(self, demand: Demand) -> Access:
+        """The access with the reduce loops named by their places, to compare between kernels."""
+        loops = demand.root.reduce_loops
+        if not loops:
+            return demand.access
+        names = {loop: named_reduce_loop(loop, place) for place, loop in enumerate(loops)}
+        indices, gates = demand.access
+        return Access(
+            tuple(part.substitute(names) for part in indices),
+            tuple(part.substitute(names) for part in gates),
+        )
 
     def _handed_on(self, node: UOp, demands: Iterable[Demand]) -> Iterable[tuple[Root, Root]]:
         maker = maker_of(self.plan, node)
@@ -100,7 +113,7 @@ class Grouper:
         if first.access != second.access or device_of(first) != device_of(second):
             return False
         roots = left.roots + right.roots
-        if len(roots) > MAX_OUTPUTS or any(root.reduces for root in roots):
+        if len(roots) > MAX_OUTPUTS or not _reduce_alike(roots):
             return False
         if self._is_far(left, right) or self._is_far(right, left):
             return False
@@ -159,6 +172,23 @@ class Grouper:
     def groups(self) -> list[Group]:
         """All groups."""
         return list(self.needs)
+
+
+def named_reduce_loop(loop: UOp, place: int) -> UOp:
+    """The loop that stands for all reduce loops of this size at this place of their kernels."""
+    return UOp.range(loop.range_size, COMMON_REDUCE_ID + place, loop.axis_type)
+
+
+COMMON_REDUCE_ID = 1 << 20
+
+
+def _reduce_alike(roots: Iterable[Root]) -> bool:
+    """Whether no root reduces, or each reduces once, over loops of the same sizes."""
+    kinds = {(root.reduces, tuple(loop.range_size for loop in root.reduce_loops)) for root in roots}
+    if len(kinds) != 1:
+        return False
+    ((reduces, _),) = kinds
+    return reduces <= 1
 
 
 def maker_of(plan: Plan, node: UOp) -> Root | None:

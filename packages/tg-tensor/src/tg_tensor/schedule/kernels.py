@@ -8,7 +8,7 @@ from typing import final
 from tg_uop import GroupOp, KernelInfo, Ops, UOp
 
 from tg_tensor.schedule.fusion import Plan, Root
-from tg_tensor.schedule.groups import Group, maker_of
+from tg_tensor.schedule.groups import Group, maker_of, named_reduce_loop
 from tg_tensor.schedule.indexing import (
     FIRST_REDUCE_ID,
     MOVEMENTS,
@@ -44,19 +44,29 @@ class KernelBuilder:
         self.members = set(group.roots)
         self.slots: dict[UOp, int] = {}
         self.values: dict[Place, UOp] = {}
+        # for a value, the conditions outside of which it is zero by itself
+        self.zero_outside: dict[UOp, frozenset[UOp]] = {}
 
     def build(self) -> tuple[UOp, tuple[UOp, ...]]:
         """The kernel and the buffers for its slots, outputs first."""
         targets = [self._target(root) for root in self.group.roots]
         stores = []
         for root, target in zip(self.group.roots, targets, strict=True):
-            stores.append(target.store(self._value(*self._written_place(root))))
+            value = self._value(*self._written_place(root))
+            stores.append(target.store(self._with_common_loops(root, value)))
         access = self.group.roots[0].access
         loops = tuple(part for part in access.indices if part.op is Ops.RANGE)
         effect = stores[0].group(*stores[1:])
         sink = effect.end(*loops).sink()
         sink = _renumbered(sink)
         return sink.replace(arg=KernelInfo()), tuple(self.slots)
+
+    def _with_common_loops(self, root: Root, value: UOp) -> UOp:
+        """Roots of one kernel that reduce do so in the same loops."""
+        if len(self.group.roots) == 1 or not root.reduce_loops:
+            return value
+        loops = enumerate(root.reduce_loops)
+        return value.substitute({loop: named_reduce_loop(loop, place) for place, loop in loops})
 
     # *** memory ***
 
@@ -73,7 +83,15 @@ class KernelBuilder:
         size = buffer.arg[0] if buffer.op is Ops.BUFFER_VIEW else buffer.arg.size  # type: ignore[index, attr-defined]
         pointer = UOp.param(slot, buffer.dtype.ptr(size))
         index = self.indexer.flat(base, access)
-        return pointer.index(gate_index(index, access.gates))
+        if not access.gates:
+            return pointer.index(index)
+        low, high = self.indexer.affine.node_bounds(index)
+        if low >= 0 and high < size:
+            # whoever wants zero outside of the conditions picks it; reading here does no harm
+            return pointer.index(index)
+        element = pointer.index(gate_index(index, access.gates))
+        self.zero_outside[element] = frozenset(access.gates)
+        return element
 
     # *** values ***
 
@@ -106,7 +124,7 @@ class KernelBuilder:
         if maker is not None and maker in self.members:
             if node is not maker.node:
                 return [self._written_place(maker)]
-        elif self._is_loaded(node):
+        elif self._is_loaded(node) or self._padded_copy(node, access) is not None:
             return []
         if node.op in (Ops.CONST, Ops.DEFINE_VAR):
             return []
@@ -122,6 +140,11 @@ class KernelBuilder:
     def _combine(self, node: UOp, access: Access, operands: list[UOp]) -> UOp:
         maker = maker_of(self.plan, node)
         inside = maker is not None and maker in self.members
+        padded = self._padded_copy(node, access)
+        if padded is not None:
+            element = self._element(*padded)
+            self.zero_outside[element] = frozenset(access.gates)
+            return element
         if not inside and self._is_loaded(node):
             return self._load(node, access)
         if node.op is Ops.CONST:
@@ -133,7 +156,9 @@ class KernelBuilder:
         if node.op is Ops.REDUCE:
             return _reduced(node, operands[0], self.indexer.reduced(node, access)[1])
         if node.op in GroupOp.Elementwise:
-            return UOp(node.op, node.dtype, tuple(operands), node.arg)
+            value = UOp(node.op, node.dtype, tuple(operands), node.arg)
+            self._note_zeros(value, access)
+            return value
         assert len(operands) == 1, f"{node.op} stands for its operand"
         return operands[0]
 
@@ -148,10 +173,34 @@ class KernelBuilder:
 
     def _padded(self, node: UOp, access: Access, value: UOp) -> UOp:
         gates = new_gates(access, self.indexer.operand(node, access))
-        if not gates or value.op is Ops.INDEX:
-            # a load whose gate is closed gives zero by itself
+        if self.zero_outside.get(value, frozenset()).issuperset(gates):
             return value
-        return conjunction(gates).where(value, UOp.const(value.dtype, 0))
+        padded = conjunction(gates).where(value, UOp.const(value.dtype, 0))
+        self.zero_outside[padded] = frozenset((*access.gates, *gates))
+        return padded
+
+    def _note_zeros(self, value: UOp, access: Access) -> None:
+        """Products under a sum are zero where a factor is.
+
+        Strictly an infinite factor makes NaN of a padding zero; in a sum over a window that factor
+        makes the neighbouring results infinite or NaN as well.
+        """
+        if value.op is not Ops.MUL or not access.gates:
+            return
+        if not any(loop.axis_type.is_reduce for loop in access.loops):
+            return
+        found = [self.zero_outside.get(factor, frozenset()) for factor in value.src]
+        if any(found):
+            self.zero_outside[value] = found[0] | found[1]
+
+    def _padded_copy(self, node: UOp, access: Access) -> Place | None:
+        if not access.gates or not self.plan.padded:
+            return None
+        for root in self.group.roots:
+            found = self.plan.padded.get((root, node, access))
+            if found is not None:
+                return found
+        return None
 
 
 LOADED = frozenset((Ops.BUFFER, Ops.BUFFER_VIEW, Ops.AFTER))

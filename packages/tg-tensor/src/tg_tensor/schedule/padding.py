@@ -1,0 +1,68 @@
+"""When an operand is better read from a copy that holds its zero padding, without conditions.
+
+The gradient of a convolution reads each element kh * kw * channels times, near the border under
+conditions. A copy of the operand with the border written out costs little and makes all reads
+plain. That works where the conditions say no more than that every index lies inside its axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, cast
+
+from tg_uop import Ops, UOp
+
+from tg_tensor.schedule.affine import Affine, integer
+from tg_tensor.schedule.indexing import Access, Shape
+
+Bound = tuple[frozenset[tuple[UOp, int]], bool, int]
+"""sum of terms, whether it is at least (else below) the number, the number."""
+
+
+class Border(NamedTuple):
+    """How many zeros stand before and after the elements of an axis."""
+
+    before: int
+    after: int
+
+
+def border_of(affine: Affine, access: Access, shape: Shape) -> tuple[Border, ...] | None:
+    """The padding that makes an access plain, None where conditions say anything else."""
+    if not access.gates or not all(isinstance(dim, int) for dim in shape):
+        return None
+    wanted: set[Bound] = set()
+    borders = []
+    for part, dim in zip(access.indices, cast(tuple[int, ...], shape), strict=True):
+        low, high = affine.node_bounds(part)
+        terms, offset = affine.parts(part)
+        key = frozenset(terms.items())
+        if low < 0:
+            wanted.add((key, True, -offset))
+        if high >= dim:
+            wanted.add((key, False, dim - offset))
+        borders.append(Border(max(0, -low), max(0, high - dim + 1)))
+    given = {_bound(affine, gate) for gate in access.gates}
+    return tuple(borders) if given == wanted else None
+
+
+def _bound(affine: Affine, gate: UOp) -> Bound | None:
+    """A condition as a bound on a sum, None for conditions of other kinds."""
+    is_lower = gate.op is Ops.CMPNE
+    comparison = gate.src[0] if is_lower else gate
+    if comparison.op is not Ops.CMPLT:
+        return None
+    left, right = comparison.src
+    limit, constant = affine.parts(right)
+    if limit:
+        return None
+    terms, offset = affine.parts(left)
+    return (frozenset(terms.items()), is_lower, constant - offset)
+
+
+def shifted(affine: Affine, access: Access, borders: Iterable[Border]) -> Access:
+    """The access to the padded copy."""
+    indices = [
+        affine.weighted([(part, 1), (integer(border.before), 1)]) if border.before else part
+        for part, border in zip(access.indices, borders, strict=True)
+    ]
+    return Access(tuple(indices))
