@@ -67,6 +67,10 @@ class _MemoryAccess:
             return _read_lanes(memory, index, positions, uniform_gate)
         if self.caps.masked_memory and _step(positions) == 1:
             return _read(memory, at(positions[0], index), gate, node.dtype)
+        if self.caps.masked_memory:
+            spread = _read_masked_span(memory, index, positions, gate)
+            if spread is not None:
+                return spread
         loads = [
             _read(memory, at(position, index), self.lanes.lane(gate, i), node.dtype.scalar())
             for i, position in enumerate(positions)
@@ -180,13 +184,11 @@ def _read_lanes(
         return _read(memory, at(first, index), gate, scalar).broadcast(count)
     if step == 1:
         return _read(memory, at(first, index), gate, scalar.vec(count))
-    if all(p.base is first.base for p in positions):
-        low = min(p.offset for p in positions)
-        span = max(p.offset for p in positions) - low + 1
-        if span <= MAX_SPAN_FACTOR * count:
-            start = LanePosition(first.base, low)
-            whole = _read(memory, at(start, index), gate, scalar.vec(span))
-            return whole.gep(tuple(p.offset - low for p in positions))
+    span = _span(positions)
+    if span is not None:
+        low, length = span
+        whole = _read(memory, at(LanePosition(first.base, low), index), gate, scalar.vec(length))
+        return whole.gep(tuple(p.offset - low for p in positions))
     pieces = _pieces(positions)
     if len(pieces) * MIN_PIECE > count:
         pieces = [[p] for p in positions]
@@ -195,6 +197,36 @@ def _read_lanes(
         part = _read(memory, at(piece[0], index), gate, scalar.vec(len(piece)))
         lanes += [part] if len(piece) == 1 else [part.gep(i) for i in range(len(piece))]
     return UOp.stack(*lanes)
+
+
+def _read_masked_span(
+    memory: UOp, index: UOp, positions: Sequence[LanePosition], gate: UOp
+) -> UOp | None:
+    """Lanes of one neighbourhood under a gate each, as a wide masked load and a choice of lanes.
+
+    What lies between the lanes stays masked: it may be outside of the memory.
+    """
+    span = _span(positions)
+    if span is None or len({p.offset for p in positions}) < len(positions):
+        return None
+    assert isinstance(memory.dtype, PtrDType), "an INDEX looks into memory"
+    low, length = span
+    lane_at = {position.offset - low: i for i, position in enumerate(positions)}
+    reads = UOp.const(dtypes.bool.vec(length), tuple(i in lane_at for i in range(length)))
+    mask = gate.gep(tuple(lane_at.get(i, 0) for i in range(length))) & reads
+    start = LanePosition(positions[0].base, low)
+    whole = _read(memory, at(start, index), mask, memory.dtype.base.scalar().vec(length))
+    return whole.gep(tuple(p.offset - low for p in positions))
+
+
+def _span(positions: Sequence[LanePosition]) -> tuple[int, int] | None:
+    """The lowest offset and the length of what the lanes cover, if they lie close together."""
+    first = positions[0]
+    if any(p.base is not first.base for p in positions):
+        return None
+    low = min(p.offset for p in positions)
+    length = max(p.offset for p in positions) - low + 1
+    return (low, length) if length <= MAX_SPAN_FACTOR * len(positions) else None
 
 
 def _step(positions: Sequence[LanePosition]) -> int | None:

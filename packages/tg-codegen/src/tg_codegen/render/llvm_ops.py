@@ -103,8 +103,8 @@ def where(body: Body, node: UOp) -> str:
 def maximum(body: Body, node: UOp) -> str:
     """MAX: the left operand where they are equal, NaN if there is one.
 
-    `a < b ? b : a` is one x86 instruction and gives a when either is NaN, so only a NaN in b needs
-    a second step, and none if b is a constant.
+    `a < b ? b : a` is one x86 instruction and gives a when either is NaN, so it is enough if b is a
+    constant; else a stands only if it is not smaller and b is no NaN.
     """
     if node.dtype.is_bool:
         return binary(body, node)
@@ -115,15 +115,17 @@ def maximum(body: Body, node: UOp) -> str:
         sign = "ult" if node.dtype.is_unsigned else "slt"
         smaller = body.emit(f"icmp {sign} {kind} {first}, {second}")
         return choose(body, smaller, node.dtype, second, first)
-    if is_number(left) and not is_number(right):
-        at_least = body.emit(f"fcmp oge {kind} {first}, {second}")
-        return choose(body, at_least, node.dtype, first, second)
-    smaller = body.emit(f"fcmp olt {kind} {first}, {second}")
-    result = choose(body, smaller, node.dtype, second, first)
     if is_number(right):
-        return result
-    unordered = body.emit(f"fcmp uno {kind} {second}, {second}")
-    return choose(body, unordered, node.dtype, second, result)
+        smaller = body.emit(f"fcmp olt {kind} {first}, {second}")
+        return choose(body, smaller, node.dtype, second, first)
+    if is_number(left):
+        stays = body.emit(f"fcmp oge {kind} {first}, {second}")
+        return choose(body, stays, node.dtype, first, second)
+    mask = type_name(dtypes.bool.vec(node.dtype.count))
+    at_least = body.emit(f"fcmp uge {kind} {first}, {second}")
+    ordered = body.emit(f"fcmp ord {kind} {second}, {second}")
+    stays = body.emit(f"and {mask} {at_least}, {ordered}")
+    return choose(body, stays, node.dtype, first, second)
 
 
 def is_number(node: UOp) -> bool:
