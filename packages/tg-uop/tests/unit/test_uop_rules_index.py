@@ -8,6 +8,7 @@ import pytest
 from tg_uop.dtype.dtype import Invalid, dtypes
 from tg_uop.ir.ops import Ops
 from tg_uop.ir.uop import UOp
+from tg_uop.rules.sets import INDEX_MATH
 from tg_uop.rules.simplify import factor, given, resolve, simplify
 
 x = UOp.range(10, 0)
@@ -127,6 +128,14 @@ def test_given() -> None:
     assert given(x.maximum(4), x < 4) is x.const_like(4)
     assert given(x, (x < 3) & (x >= 5)) is None
     assert given(x + 1, x < 3) is x + 1
+
+
+def test_given_a_condition_whose_terms_cancel() -> None:
+    """Comparing x with itself is a fact about nothing."""
+    pointless = (x < x + 1) & (y < 2)
+    both = pointless & (x * 2 < 9)
+    assert INDEX_MATH.rewrite(both) is INDEX_MATH.rewrite_reference(both)
+    assert simplify(both) is simplify((y < 2) & (x < 5))
 
 
 def test_resolve() -> None:

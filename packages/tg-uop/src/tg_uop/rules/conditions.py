@@ -35,9 +35,26 @@ class Fact:
         return Linear(dict(self.terms))
 
 
+# More conditions than this that hold together are not looked at one by one.
+MAX_CONJUNCTS = 12
+
+
 def conjuncts(cond: UOp) -> list[UOp]:
-    """The conditions that hold together where `cond` does."""
-    return cond.split_uop(Ops.AND)
+    """The conditions that hold together where `cond` does, from left to right.
+
+    Only `cond` itself where they are very many.
+    """
+    found: list[UOp] = []
+    stack = [cond]
+    while stack:
+        node = stack.pop()
+        if node.op is Ops.AND:
+            stack.extend(reversed(node.src))
+        else:
+            found.append(node)
+        if len(found) + len(stack) > MAX_CONJUNCTS:
+            return [cond]
+    return found
 
 
 def fact_of(cond: UOp) -> Fact | None:
@@ -50,6 +67,8 @@ def fact_of(cond: UOp) -> Fact | None:
         return None
     left, right = comparison.src
     difference = linear(left).plus(linear(right), -1)
+    if not difference.terms:
+        return None
     limit = -difference.constant
     low, high = Linear(difference.terms).bounds()
     if is_equal:

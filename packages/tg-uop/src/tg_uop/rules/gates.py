@@ -19,9 +19,6 @@ from tg_uop.rules.logic import LOGIC
 
 COND = UPat.var("cond", dtypes.bool)
 
-# Conjunctions of more conditions are left as they are: each is tried against all others.
-MAX_CONJUNCTS = 12
-
 # What expressions are simplified with under a condition.
 CORE = FOLD + INVALID_INDEX + ALGEBRA + LOGIC + CASTS + BOUNDS + SPELLING + DIVMOD + COMPARISON
 
@@ -34,7 +31,7 @@ def _facts(conditions: list[UOp]) -> list[Fact]:
 def simplify_conjunction(both: UOp) -> UOp | None:
     """Conditions on one sum become its two bounds; what follows from the others goes."""
     conditions = list(dict.fromkeys(conjuncts(both)))
-    if len(conditions) > MAX_CONJUNCTS or both.dtype.count > 1:
+    if both in conditions or both.dtype.count > 1:
         return None
     joined = _joined_bounds(both, conditions)
     if joined is None:
