@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import importlib
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -22,6 +21,7 @@ from tg_uop.target import Target, canonical_device, split_device
 
 from tg_runtime.compile.compiler import Compiler
 from tg_runtime.errors import DeviceUnavailableError, RuntimeFailure
+from tg_runtime.host.fork import Rank, fork_safe_lock
 from tg_runtime.registry import DEVICES, DeviceEntry
 
 
@@ -203,7 +203,7 @@ class DeviceTable:
     def __init__(self) -> None:
         self._opened: dict[str, Compiled] = {}
         self._default = ""
-        self._lock = threading.RLock()
+        self._lock = fork_safe_lock(Rank.DEVICE_TABLE)
         # set at exit: what is freed after that is freed by the system
         self.closed = False
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from tg_uop.context import PROFILE
+
+from tg_runtime.host.fork import Rank, fork_safe_lock
 
 
 class ProfileEvent(NamedTuple):
@@ -30,7 +31,7 @@ class ProfileEvent(NamedTuple):
 MAX_EVENTS: Final = 1_000_000
 _events: list[ProfileEvent] = []
 _dropped = 0
-_lock = threading.Lock()
+_lock = fork_safe_lock(Rank.COUNTER)
 
 
 def now_ns() -> int:

@@ -437,13 +437,13 @@ def used_inputs(case: Case) -> Case:
     return replace(case, inputs=tuple(case.inputs))
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(random_cases([INT, BYTE, BOOL]))
 def test_random_integer_kernels(case: Case) -> None:
     check(used_inputs(case))
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(random_cases([INT, FLOAT, BOOL]))
 def test_random_mixed_kernels(case: Case) -> None:
     """Floats only where no rounding can differ: products and sums are of few bits or special."""

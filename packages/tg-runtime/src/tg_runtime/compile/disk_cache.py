@@ -16,6 +16,8 @@ from typing import Final
 
 from tg_uop.context import CACHELEVEL, CCACHE, ContextVar, cache_dir
 
+from tg_runtime.host.fork import Rank, fork_safe_lock
+
 CACHE_SIZE = ContextVar(
     "CACHE_SIZE", 2 << 30, "Bytes that each folder of the disk cache may hold.", group="cache"
 )
@@ -51,7 +53,7 @@ class DiskCache:
         self.level = level
         self._folder = folder
         self._writes = 0
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock(Rank.DISK_CACHE)
 
     @property
     def folder(self) -> str:

@@ -9,7 +9,6 @@ import importlib
 import importlib.util
 import os
 import re
-import threading
 from functools import cache
 from types import ModuleType
 from typing import Any, Final
@@ -17,9 +16,10 @@ from typing import Any, Final
 from tg_runtime.compile.compiler import Compiler
 from tg_runtime.compile.disk_cache import CompilerCache, default_compiler_cache
 from tg_runtime.errors import CompileError, ToolMissingError
+from tg_runtime.host.fork import Rank, fork_safe_lock
 
 # one LLVM context is not for several threads at once
-_lock = threading.Lock()
+_lock = fork_safe_lock(Rank.COMPILER)
 
 TRIPLES: Final = {
     "x86_64": "x86_64-unknown-linux-gnu",

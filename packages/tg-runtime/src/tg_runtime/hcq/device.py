@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from tg_runtime.hcq.commands import COMMAND_SIZE, Command, Signal, Wait, encode
 from tg_runtime.hcq.ring import LaunchRing
 from tg_runtime.hcq.signal import HCQSignal, SignalWaiter
 from tg_runtime.hcq.stamps import Stamps
+from tg_runtime.host.fork import Rank, fork_safe_lock
 from tg_runtime.profile import ProfileEvent, record
 
 KERNEL_TIMEOUT = ContextVar(
@@ -47,7 +47,7 @@ class HCQCompiled(Compiled):
     def __init__(self, device: str, allocator: Allocator, waiter: SignalWaiter) -> None:
         super().__init__(device, allocator)
         self.waiter = waiter
-        self.lock = threading.RLock()
+        self.lock = fork_safe_lock(Rank.DEVICE)
         self.timeline_signal = HCQSignal(waiter)
         self.timeline_value = 0
         self.ring = LaunchRing(self)

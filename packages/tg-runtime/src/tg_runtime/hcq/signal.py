@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Final, Protocol
 
+from tg_runtime.host.fork import Rank, fork_safe_lock
 from tg_runtime.host.memory_map import PAGE, map_pages, view_memory
 
 # a cache line each, so that two signals do not disturb each other
@@ -74,7 +74,7 @@ class HCQSignal:
 
 
 _free_slots: list[int] = []
-_slot_lock = threading.Lock()
+_slot_lock = fork_safe_lock(Rank.COUNTER)
 
 
 def _take_slot() -> int:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Final
 
+from tg_runtime.host.fork import Rank, fork_safe_lock
 from tg_runtime.host.memory_map import PAGE, map_pages, view_memory
 
 _PAIR: Final = 16
 # free addresses by number of pairs
 _free: dict[int, list[int]] = {}
-_lock = threading.Lock()
+_lock = fork_safe_lock(Rank.COUNTER)
 
 
 class Stamps:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -11,6 +10,7 @@ from tg_uop import DType
 
 from tg_runtime.device import DEFAULT_SPEC, Allocator, BufferSpec, Compiled, Device, Memory
 from tg_runtime.errors import BufferUseError
+from tg_runtime.host.fork import Rank, fork_safe_lock
 from tg_runtime.profile import span
 
 # copies between devices that cannot reach each other go through the host in pieces
@@ -23,7 +23,7 @@ class MemoryCounter:
     def __init__(self) -> None:
         self.by_device: dict[str, int] = {}
         self.listeners: list[Callable[[str, int], None]] = []
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock(Rank.COUNTER)
 
     @property
     def used(self) -> int:

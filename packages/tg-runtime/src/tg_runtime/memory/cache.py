@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from typing import Final
 
 from tg_uop.context import LRU, MAX_BUFFER_SIZE
 
 from tg_runtime.device import DEFAULT_SPEC, Allocator, BufferSpec, Memory
 from tg_runtime.errors import OutOfMemoryError
+from tg_runtime.host.fork import Rank, fork_safe_lock
 
 _SMALLEST: Final = 64
 _STEPS_BITS: Final = 3
@@ -46,7 +46,9 @@ class LRUAllocator(Allocator):
         # address to block and timeline value, least recently freed first
         self._cached: OrderedDict[int, tuple[Memory, int]] = OrderedDict()
         self._live: Counter[int] = Counter()
-        self._lock = threading.RLock()
+        # freed, but not yet in the cache
+        self._returned: deque[tuple[Memory, int, bool]] = deque()
+        self._lock = fork_safe_lock(Rank.ALLOCATOR)
 
     @abstractmethod
     def system_alloc(self, size: int) -> Memory:
@@ -71,6 +73,7 @@ class LRUAllocator(Allocator):
         self._check_limit(size)
         rounded = size_class(size)
         with self._lock:
+            self._take_back()
             memory = self._take_cached(rounded)
             if memory is None:
                 memory = self._from_system(rounded)
@@ -80,22 +83,38 @@ class LRUAllocator(Allocator):
         return memory
 
     def free(self, memory: Memory, options: BufferSpec = DEFAULT_SPEC) -> None:
-        """Into the cache, or to the system when the cache is off or full."""
+        """Into the cache, or to the system when the cache is off or full.
+
+        Never waits for a lock: finalizers call it at any point, of any thread. Who holds the lock
+        takes the block back later.
+        """
         if options.external_ptr is not None:
             return
-        with self._lock:
+        keep = bool(LRU.value) and not options.nolru
+        self._returned.append((memory, self.timeline(), keep))
+        if self._lock.acquire(blocking=False):
+            try:
+                self._take_back()
+            finally:
+                self._lock.release()
+
+    def _take_back(self) -> None:
+        """Put what was freed into the cache."""
+        while self._returned:
+            memory, value, keep = self._returned.popleft()
             self.used_bytes -= memory.size
             self._live[memory.size] -= 1
             self._free.setdefault(memory.size, []).append(memory.address)
-            self._cached[memory.address] = (memory, self.timeline())
+            self._cached[memory.address] = (memory, value)
             self.cached_bytes += memory.size
-            keep = self.cache_limit if LRU.value and not options.nolru else 0
-            if keep is not None and self.cached_bytes > keep:
-                self._shrink(keep)
+            limit = self.cache_limit if keep else 0
+            if limit is not None and self.cached_bytes > limit:
+                self._shrink(limit)
 
     def release_cached(self) -> int:
         """Give every unused block back to the system; the number of bytes."""
         with self._lock:
+            self._take_back()
             released = self.cached_bytes
             self._shrink(0)
         return released

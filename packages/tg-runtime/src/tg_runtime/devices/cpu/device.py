@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -24,6 +22,7 @@ from tg_runtime.devices.cpu.program import CPUProgram
 from tg_runtime.errors import DeviceUnavailableError, ToolMissingError
 from tg_runtime.hcq.device import HCQCompiled
 from tg_runtime.hcq.graph import GraphCall, HCQGraph
+from tg_runtime.host.fork import Rank, around_fork, fork_safe_lock
 from tg_runtime.host.processor import host_arch, host_features, host_model, machine
 
 CPU_PORTABLE = ContextVar(
@@ -43,7 +42,7 @@ _PORTABLE: Final = "tg_runtime.devices.cpu.portable"
 _MOST: Final = 64
 
 _processor: CommandProcessor | None = None
-_processor_lock = threading.Lock()
+_processor_lock = fork_safe_lock(Rank.PROCESSOR)
 _devices: list[CPUDevice] = []
 
 
@@ -143,29 +142,16 @@ def complete_target(target: Target) -> Target:
     return Target(target.device, renderer, arch, target.interface)
 
 
-def _before_fork() -> None:
-    """Bring every queue to rest, so that the child finds no work half done."""
-    for device in _devices:
-        device.lock.acquire()
+def _bring_to_rest() -> None:
+    """Before a fork: let every queue finish, so that the child finds no work half done."""
     for device in _devices:
         device.wait_for(device.timeline_value)
 
 
-def _after_fork_in_parent() -> None:
-    for device in _devices:
-        device.lock.release()
-
-
-def _after_fork_in_child() -> None:
+def _start_anew() -> None:
+    """In the child of a fork: the threads have to be made again."""
     for processor in {device.processor for device in _devices}:
         processor.reset_after_fork()
-    for device in _devices:
-        device.lock.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )
+around_fork(_bring_to_rest, _start_anew)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import signal
-import threading
 import time
 from typing import Final
 
@@ -21,6 +20,7 @@ from tg_runtime.devices.cpu.native_source import (
 from tg_runtime.errors import DeviceUnavailableError, ObjectFileError, RuntimeFailure
 from tg_runtime.host.dynlib import LINUX, libc, symbol_address
 from tg_runtime.host.elf import LoadedObject, load_object
+from tg_runtime.host.fork import Rank, fork_safe_lock
 from tg_runtime.host.memory_map import map_pages, view_memory
 from tg_runtime.host.processor import machine
 
@@ -87,7 +87,7 @@ class NativeProcessor:
         self._submit = submit(address("tg_submit"))
         self._wait = wait(address("tg_wait"))
         self._helpers = max(0, threads - 1)
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock(Rank.THREADS)
         self._queues: dict[int, bool] = {}
         self._pool = map_pages(_POOL_SIZE)
         self._pool_words = view_memory(self._pool, _POOL_SIZE).cast("I")
@@ -155,7 +155,6 @@ class NativeProcessor:
 
     def reset_after_fork(self) -> None:
         """Only the forking thread lives on: mark all others as not started."""
-        self._lock = threading.Lock()
         self._helpers_run = False
         for word in (_POOL_SLEEPERS, _POOL_LIVE, _POOL_STOP):
             self._pool_words[word] = 0

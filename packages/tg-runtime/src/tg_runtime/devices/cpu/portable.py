@@ -21,6 +21,7 @@ from tg_runtime.hcq.commands import (
     Wait,
     decode,
 )
+from tg_runtime.host.fork import Rank, fork_safe_lock
 from tg_runtime.host.memory_map import view_memory
 
 _STOP_SECONDS = 2.0
@@ -122,7 +123,7 @@ class PortableProcessor:
         self._names = count(1)
         self._queues: dict[int, _Queue] = {}
         self._helpers: _Helpers | None = None
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock(Rank.THREADS)
 
     def open_queue(self) -> int:
         """A queue; its thread starts with the first command buffer."""
