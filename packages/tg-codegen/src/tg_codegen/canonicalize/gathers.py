@@ -16,7 +16,8 @@ from tg_codegen.canonicalize.accesses import split_gate
 from tg_codegen.canonicalize.conditions import Solution, all_of, negated, solve
 from tg_codegen.canonicalize.sums import number_of
 
-EXACT_INTEGERS = {dtypes.float32: 1 << 24, dtypes.float64: 1 << 53}
+# integers up to this are exact in the dtype, and so are all sums on the way to them
+EXACT_UP_TO = {dtypes.float16: 1 << 11, dtypes.float32: 1 << 24, dtypes.float64: 1 << 53}
 
 
 def collapse_selection(node: UOp) -> UOp | None:
@@ -167,9 +168,14 @@ def _times(value: UOp, count: UOp, most: int) -> UOp | None:
     """count * value, where that has the bits of the sum: integers, and small ones in floats."""
     if dtypes.is_int(value.dtype):
         return value * count.cast(value.dtype)
-    limit = EXACT_INTEGERS.get(value.dtype)
-    if limit is None or value.op is not Ops.CONST or not isinstance(value.arg, float):
-        return None
-    if not value.arg.is_integer() or abs(value.arg) * most > limit:
+    if not adds_up_exactly(value, most):
         return None
     return value * count.cast(value.dtype)
+
+
+def adds_up_exactly(value: UOp, times: int) -> bool:
+    """Whether adding a float constant so many times is exact at every step: a small integer."""
+    limit = EXACT_UP_TO.get(value.dtype)
+    if limit is None or value.op is not Ops.CONST or not isinstance(value.arg, float):
+        return False
+    return value.arg.is_integer() and abs(value.arg) * times <= limit

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from tg_uop import Ops, UOp, dtypes
 
-from tg_codegen.canonicalize.gathers import collapse_selection
+from tg_codegen.canonicalize.gathers import adds_up_exactly, collapse_selection
 from tg_codegen.canonicalize.sums import number_of
-
-# integers up to this are exact in the dtype, and so are all sums on the way to them
-EXACT_BELOW = {dtypes.float32: 1 << 24, dtypes.float64: 1 << 53, dtypes.float16: 1 << 11}
 
 
 def simplify_reduces(kernel: UOp) -> UOp:
@@ -67,16 +64,9 @@ def repeat(op: Ops, value: UOp, loop: UOp) -> UOp | None:
         return value * loop.range_size.cast(value.dtype) if steps is None else value * steps
     if steps is None:
         return None
-    return _exact_multiple(value, steps)
-
-
-def _exact_multiple(value: UOp, steps: int) -> UOp | None:
-    """Adding up a small integer in floating point is exact at every step."""
-    limit = EXACT_BELOW.get(value.dtype)
-    if limit is None or value.op is not Ops.CONST or not isinstance(value.arg, float):
+    if not adds_up_exactly(value, steps):
         return None
-    if not value.arg.is_integer() or abs(value.arg) * steps > limit:
-        return None
+    assert isinstance(value.arg, float), "only constants add up exactly"
     return value.const_like(value.arg * steps)
 
 
