@@ -24,7 +24,7 @@ def guard_conversions(root: UOp, caps: Capabilities) -> UOp:
             return None
         return guarded(node.src[0], node.dtype.scalar(), caps)
 
-    return rebuild(root, visit)
+    return rebuild(root, frozenset((Ops.CAST,)), visit)
 
 
 def guarded(value: UOp, target: DType, caps: Capabilities) -> UOp:

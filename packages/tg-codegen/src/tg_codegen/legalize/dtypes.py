@@ -19,6 +19,7 @@ from tg_codegen.legalize.narrow_floats import (
     storage_dtype,
     to_single_odd,
 )
+from tg_codegen.legalize.rebuild import ordered
 from tg_codegen.target.caps import Capabilities
 
 SINGLE = dtypes.float32
@@ -44,7 +45,7 @@ class _Emulation:
 
     def run(self, root: UOp) -> UOp:
         """The rebuilt graph."""
-        order = root.toposort()
+        order = ordered(root)
         if not any(self._is_narrow(node.dtype) for node in order):
             return root
         done: dict[UOp, UOp] = {}

@@ -7,7 +7,9 @@ that a * a - b * b is 0 for equal numbers, as it is in NumPy and PyTorch.
 from __future__ import annotations
 
 from tg_uop import AddrSpace, Ops, PtrDType, UOp
+from tg_uop.ir.substitute import rebuilt
 
+from tg_codegen.legalize.rebuild import ordered
 from tg_codegen.target.caps import Capabilities
 
 
@@ -19,16 +21,18 @@ def fuse_reductions(root: UOp, caps: Capabilities) -> UOp:
     if not sums:
         return root
     done: dict[UOp, UOp] = {}
-    for node in root.toposort():
-        src = tuple(done[s] for s in node.src)
-        done[node] = _fused(node, src) if node in sums else _rebuilt(node, src)
-    return done[root]
+    for node in ordered(root):
+        src = tuple([done.get(s, s) for s in node.src])
+        current = _fused(node, src) if node in sums else _rebuilt(node, src)
+        if current is not node:
+            done[node] = current
+    return done.get(root, root)
 
 
 def _reduction_sums(root: UOp) -> set[UOp]:
     """The float ADDs between an accumulator's load and its store, and the sums they add."""
     found: set[UOp] = set()
-    for node in root.toposort():
+    for node in ordered(root):
         if node.op is not Ops.STORE or not node.stored_value.dtype.is_float:
             continue
         if not _is_accumulator(node.stored_target.dtype):
@@ -47,7 +51,7 @@ def _is_accumulator(dtype: object) -> bool:
 
 
 def _rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
-    return node if src == node.src else node.replace(src=src)
+    return node if src == node.src else rebuilt(node, src)
 
 
 def _fused(node: UOp, src: tuple[UOp, ...]) -> UOp:

@@ -26,15 +26,13 @@ def divide_by_constants(root: UOp, caps: Capabilities) -> UOp:
     """
 
     def visit(node: UOp) -> UOp | None:
-        if node.op not in DIVISIONS or node.src[1].op is not Ops.CONST:
-            return None
-        if not node.dtype.is_int:
+        if node.src[1].op is not Ops.CONST:
             return None
         if caps.expands_division and not _is_cheap(node):
             return None
         return divided(node)
 
-    return rebuild(root, visit)
+    return rebuild(root, DIVISIONS, visit)
 
 
 def _is_cheap(node: UOp) -> bool:

@@ -15,12 +15,9 @@ def replace_operations(root: UOp, caps: Capabilities) -> UOp:
     """The graph with only those of TRUNC, MULACC, RECIPROCAL and the comparisons that there are."""
 
     def visit(node: UOp) -> UOp | None:
-        if caps.has_op(node.op):
-            return None
-        replace = REPLACEMENTS.get(node.op)
-        return None if replace is None else replace(node)
+        return REPLACEMENTS[node.op](node)
 
-    return rebuild(root, visit)
+    return rebuild(root, REPLACEMENTS.keys() - caps.ops, visit)
 
 
 def _truncated(node: UOp) -> UOp | None:

@@ -21,11 +21,9 @@ def expand_random_bits(root: UOp, caps: Capabilities) -> UOp:
     """The graph without THREEFRY, if the target lacks it."""
 
     def visit(node: UOp) -> UOp | None:
-        if node.op is not Ops.THREEFRY or caps.has_op(Ops.THREEFRY):
-            return None
         return threefry(*node.src)
 
-    return rebuild(root, visit)
+    return rebuild(root, frozenset((Ops.THREEFRY,)) - caps.ops, visit)
 
 
 def threefry(counter: UOp, key: UOp) -> UOp:

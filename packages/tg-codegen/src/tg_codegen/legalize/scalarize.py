@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from tg_uop import AddrSpace, DType, GroupOp, Ops, PtrDType, UOp
 
+from tg_codegen.legalize.rebuild import ordered
 from tg_codegen.target.caps import Capabilities
 
 Parts = tuple[UOp, ...]
@@ -42,7 +43,7 @@ class _Splitter:
 
     def run(self, root: UOp) -> UOp:
         """The rebuilt graph."""
-        for node in root.toposort():
+        for node in ordered(root):
             if node.op is Ops.STORE:
                 self.whole[node] = self._store(node)
             elif isinstance(node.dtype, PtrDType):

@@ -23,9 +23,6 @@ def decompose_transcendental(root: UOp, caps: Capabilities) -> UOp:
     """The graph without EXP2, LOG2, SIN and POW, as far as the target lacks them."""
 
     def visit(node: UOp) -> UOp | None:
-        decompose = DECOMPOSITIONS.get(node.op)
-        if decompose is None or caps.has_op(node.op):
-            return None
-        return decompose(node, caps)
+        return DECOMPOSITIONS[node.op](node, caps)
 
-    return rebuild(root, visit)
+    return rebuild(root, DECOMPOSITIONS.keys() - caps.ops, visit)
