@@ -203,6 +203,7 @@ class DeviceTable:
     def __init__(self) -> None:
         self._opened: dict[str, Compiled] = {}
         self._default = ""
+        self._spellings: dict[str, str] = {}
         self._lock = fork_safe_lock(Rank.DEVICE_TABLE)
         # set at exit: what is freed after that is freed by the system
         self.closed = False
@@ -239,11 +240,16 @@ class DeviceTable:
         """One spelling for each device; None is the default. Raises `TargetError`."""
         if name is None:
             return self.DEFAULT
+        known = self._spellings.get(name)
+        if known is not None:
+            return known
         canonical = canonical_device(name)
         # the grammar accepts any name until some are registered; the table is the final word
         base = split_device(canonical)[0]
         if base not in DEVICES:
             raise TargetError(text=name, reason=f"there is no device {base}", known=list(DEVICES))
+        if not DEVICES[base].paths:
+            self._spellings[name] = canonical
         return canonical
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import gc
+import pickle
 import random
 import struct
 import subprocess
@@ -11,6 +12,7 @@ import sys
 
 import pytest
 from tg_runtime import Buffer, BufferSpec, Device, Memory, MultiBuffer, memory_counter
+from tg_runtime.devices.cpu.memory import CPUAllocator
 from tg_runtime.devices.npy.device import address_of, foreign_buffer
 from tg_runtime.errors import BufferUseError, OutOfMemoryError
 from tg_runtime.host.memory_map import HUGE_PAGE, map_pages, unmap_pages, view_memory
@@ -379,3 +381,24 @@ def test_pages_are_zeroed_and_aligned(size: int) -> None:
 def test_buffers_are_aligned_for_vectors() -> None:
     for size in (1, 63, 1000, 100000, 5 << 20):
         assert Buffer("CPU", size, dtypes.uint8).memory.address % 64 == 0
+
+
+def test_buffers_travel_with_their_bytes() -> None:
+    base = Buffer("CPU", 8, dtypes.int16, initial_value=bytes(range(16)))
+    copy, view = pickle.loads(pickle.dumps((base, base.view(2, dtypes.int16, 4))))
+    assert bytes(copy.as_memoryview()) == bytes(range(16))
+    assert view.base is copy
+    assert bytes(view.as_memoryview()) == bytes(range(4, 8))
+    empty = pickle.loads(pickle.dumps(Buffer("CPU", 8, dtypes.int16)))
+    assert not empty.is_allocated()
+
+
+def test_one_cpu_device_gives_its_cache_to_another() -> None:
+    other = Device["CPU:1"].allocator
+    assert isinstance(other, CPUAllocator)
+    buffer = Buffer("CPU:1", 1 << 20, dtypes.uint8).allocate()
+    del buffer
+    assert other.cached_bytes >= 1 << 20
+    with pytest.raises(OutOfMemoryError):
+        Buffer("CPU", 1 << 50, dtypes.uint8).allocate()
+    assert other.cached_bytes == 0

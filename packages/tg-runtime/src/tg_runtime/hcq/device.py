@@ -89,6 +89,8 @@ class HCQCompiled(Compiled):
 
     def wait_for(self, value: int) -> None:
         """Wait until the timeline reaches `value`. Raises `DeviceTimeoutError`."""
+        if self.timeline_signal.value >= value:
+            return
         limit = KERNEL_TIMEOUT.value
         if not self.timeline_signal.wait(value, limit):
             raise DeviceTimeoutError(

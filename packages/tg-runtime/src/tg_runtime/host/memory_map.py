@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import sys
 from typing import Final
 
@@ -95,6 +96,14 @@ def view_memory(address: int, size: int, *, writable: bool = True) -> memoryview
     flags = _PYBUF_WRITE if writable else _PYBUF_READ
     view: memoryview = _from_memory(address, size, flags)
     return view
+
+
+def total_memory() -> int | None:
+    """Bytes of memory that the machine has, or None where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def available_memory() -> int | None:

@@ -331,10 +331,25 @@ class Buffer:
         setattr(exporter, "keeps", self)  # noqa: B010  (ctypes arrays take attributes)
         return memoryview(exporter).cast("B")
 
+    def __reduce__(self) -> tuple[Callable[..., Buffer], tuple[object, ...]]:
+        """A copy of the bytes travels, where there are any; of a view, its base."""
+        if self._base is not None:
+            return _rebuilt_view, (self._base, self.size, self.dtype, self.offset)
+        data = bytes(self.as_memoryview()) if self.is_allocated() else None
+        return _rebuilt, (self.device, self.size, self.dtype, data)
+
     def __repr__(self) -> str:
         kind = f"view at byte {self.offset}, " if self._base is not None else ""
         name = getattr(self.dtype, "name", str(self.dtype))
         return f"<Buffer {kind}{self.size} x {name} on {self.device}>"
+
+
+def _rebuilt(device: str, size: int, dtype: DType, data: bytes | None) -> Buffer:
+    return Buffer(device, size, dtype, initial_value=data)
+
+
+def _rebuilt_view(base: Buffer, size: int, dtype: DType, offset: int) -> Buffer:
+    return Buffer(base.device, size, dtype, base=base, offset=offset)
 
 
 class MultiBuffer:

@@ -133,6 +133,7 @@ class LRUAllocator(Allocator):
             return self.system_alloc(rounded)
         except MemoryError:
             self._shrink(0)
+            self.relieve()
         try:
             return self.system_alloc(rounded)
         except MemoryError as error:
@@ -143,6 +144,19 @@ class LRUAllocator(Allocator):
                 held=self.held(),
                 reason=str(error),
             ) from error
+
+    def relieve(self) -> None:
+        """Free memory elsewhere, as this device's cache is empty and that was not enough."""
+        return
+
+    def try_release_cached(self) -> int:
+        """As `release_cached`, but nothing when another thread is at work here."""
+        if not self._lock.acquire(blocking=False):
+            return 0
+        try:
+            return self.release_cached()
+        finally:
+            self._lock.release()
 
     def held(self) -> dict[str, int]:
         """What holds the memory: bytes by block size, the largest sums first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Final
 
 from tg_runtime.device import DEFAULT_SPEC, BufferSpec, Compiled, Memory
@@ -10,6 +11,7 @@ from tg_runtime.hcq.device import HCQCompiled
 from tg_runtime.host.memory_map import (
     available_memory,
     map_pages,
+    total_memory,
     unmap_pages,
     view_memory,
 )
@@ -23,6 +25,10 @@ _REGION: Final = 4 << 20
 _CHECKED: Final = 64 << 20
 # left to the rest of the system
 _RESERVE: Final = 64 << 20
+
+
+# unused blocks may hold this part of the machine's memory
+_CACHED_PART: Final = 4
 
 
 class Region:
@@ -39,7 +45,9 @@ class CPUAllocator(LRUAllocator):
     """Memory of one CPU device; every CPU device, and the host, can reach it."""
 
     def __init__(self, device: str) -> None:
-        super().__init__(device)
+        total = total_memory()
+        super().__init__(device, None if total is None else total // _CACHED_PART)
+        _allocators.add(self)
         self._regions: list[Region] = []
         self._queue: HCQCompiled | None = None
 
@@ -80,6 +88,12 @@ class CPUAllocator(LRUAllocator):
         if region.arena.is_empty and len(self._regions) > 1:
             self._regions.remove(region)
             unmap_pages(region.address, _REGION)
+
+    def relieve(self) -> None:
+        """The CPU devices share the machine's memory: take what the others do not use."""
+        for other in list(_allocators):
+            if other is not self:
+                other.try_release_cached()
 
     def free(self, memory: Memory, options: BufferSpec = DEFAULT_SPEC) -> None:
         """As `LRUAllocator.free`; foreign memory is kept alive until submitted work has passed."""
@@ -126,6 +140,9 @@ class CPUAllocator(LRUAllocator):
         start = region.arena.alloc(size)
         assert start is not None, "a fresh region has room for a small block"
         return Memory(region.address + start, size, region)
+
+
+_allocators: weakref.WeakSet[CPUAllocator] = weakref.WeakSet()
 
 
 def _drop(owner: object) -> None:
