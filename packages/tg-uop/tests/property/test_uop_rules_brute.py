@@ -245,6 +245,14 @@ def guarded_instance(draw: st.DrawFn) -> UOp:
     return cond.where(index, UOp.const(index.dtype, Invalid))
 
 
+def branches_instance(draw: st.DrawFn) -> UOp:
+    x = leaf(draw, dtypes.weakint)
+    branches = [x < draw(st.integers(-3, 9)) for _ in range(2)]
+    if draw(st.booleans()):
+        branches = [x.alu(Ops.MOD, x.const_like(draw(st.integers(1, 6)))) for _ in range(2)]
+    return (x < draw(st.integers(-3, 9))).where(*branches)
+
+
 def joined_instance(draw: st.DrawFn) -> UOp:
     dtype = draw(st.sampled_from((dtypes.weakint, dtypes.int8, dtypes.uint8)))
     x, d = expression(draw, dtype), draw(st.integers(1, 4))
@@ -272,6 +280,7 @@ SPECIAL: dict[str, Callable[[st.DrawFn], UOp]] = {
     "floor_of_bounded": floor_instance,
     "simplify_conjunction": conjunction_instance,
     "simplify_guarded": guarded_instance,
+    "simplify_branches": branches_instance,
     "recombine": joined_instance,
     "bitcast_twice": bitcast_instance,
     "divide_by_symbol": symbolic_instance,

@@ -52,6 +52,10 @@ INDEX_LAWS = [
     ("maximum decided", x.maximum(0), x),
     ("symbolic quotient", (x * n + r) // n, x),
     ("symbolic remainder", (x * n + r) % n, r),
+    ("symbolic quotient by a scaled size", (x * n * 4 + r * 4 + y) // (n * 4), x),
+    ("symbolic remainder by a scaled size", (x * n * 4 + r * 4 + y) % (n * 4), r * 4 + y),
+    ("symbolic inner size", (x * n * 4 + r * 4 + y) // 4 % n, r),
+    ("quotient joins a rewritten remainder", (z * 15 + y) // 7 * 7 + (z + y) % 7, z * 15 + y),
     ("symbolic join", r // n * n + r % n, r),
     ("product of symbols", (n * m) - (m * n), UOp.const(dtypes.weakint, 0)),
 ]
@@ -80,6 +84,15 @@ CONDITIONS = [
     ("implied by another", (x < 3) & (x * 2 + y < 20), x < 3),
     ("contradiction", (x < 3) & (x >= 5), UOp.const(dtypes.bool, False)),
     ("complement", (x < 3) | (x >= 3), UOp.const(dtypes.bool, True)),
+    ("weaker of two", (x < 3) | (x < 5), x < 5),
+    ("no gap", (x < 6) | (x >= 4), UOp.const(dtypes.bool, True)),
+    ("loop index below its size", r < n, UOp.const(dtypes.bool, True)),
+    ("flat index below its size", r * 4 + y < n * 4, UOp.const(dtypes.bool, True)),
+    ("cast of an index", x.cast(dtypes.int) < 5, x < 5),
+    ("casts of indices", x.cast(dtypes.int).eq(y.cast(dtypes.int)), x.eq(y)),
+    ("number of a condition", (x < 5).cast(dtypes.float).ne(0.0), x < 5),
+    ("opposite number of a condition", (x < 5).cast(dtypes.int) < 1, (x < 5).logical_not()),
+    ("branches know the condition", (x < 5).where(x < 7, x < 2), x < 5),
     ("both bounds stay", (x < 7) & (x >= 3), (x < 7) & (x < 3).logical_not()),
 ]
 

@@ -19,7 +19,16 @@ from tg_uop.rules.constants import (
     integer_constant,
     may_be_invalid,
 )
-from tg_uop.rules.linear import Linear, can_write, fits, in_order, linear, write, write_sum
+from tg_uop.rules.linear import (
+    Linear,
+    can_write,
+    fits,
+    in_order,
+    is_always_below,
+    linear,
+    write,
+    write_sum,
+)
 from tg_uop.rules.logic import negation
 
 X = UPat.var("x")
@@ -66,6 +75,8 @@ def less_than(node: UOp, x: UOp, y: UOp) -> UOp | None:
     difference = _terms_exact(x, y)
     if not difference.terms:
         return constant_like(node, difference.constant < 0)
+    if _is_symbolic(x, y) and is_always_below(difference, Linear({})):
+        return constant_like(node, True)
     positive, negative, limit = _tightened(difference)
     if not positive:
         # -sum < limit  is  sum > -limit  is  not sum < 1 - limit
@@ -80,6 +91,11 @@ def less_than(node: UOp, x: UOp, y: UOp) -> UOp | None:
     if not (_writable(positive, 0, x) and _writable(negative, limit, x)):
         return None
     return _less(positive, negative, limit, x)
+
+
+def _is_symbolic(x: UOp, y: UOp) -> bool:
+    """Whether no side is a number, so that bounds alone may not decide."""
+    return x.op is not Ops.CONST and y.op is not Ops.CONST
 
 
 def _less(left: dict[UOp, int], right: dict[UOp, int], limit: int, like: UOp) -> UOp:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from tg_uop.dtype.dtype import DType, dtypes
-from tg_uop.ir.ops import Ops
+from tg_uop.eval.scalar import alu
+from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.uop import UOp
 from tg_uop.rewrite.matcher import PatternMatcher, rule
 from tg_uop.rewrite.pattern import UPat
-from tg_uop.rules.constants import INTEGERS, WHOLE
+from tg_uop.rules.constants import (
+    INTEGERS,
+    WHOLE,
+    constant_like,
+    integer_constant,
+    is_invalid,
+)
 from tg_uop.rules.linear import fits
+from tg_uop.rules.logic import negation
 
 X = UPat.var("x")
 
@@ -77,7 +85,72 @@ def bool_and_back(x: UOp) -> UOp:
     return x
 
 
+@rule(
+    UPat(
+        GroupOp.Comparison,
+        src=(UPat(Ops.CAST, src=(UPat.var("x", dtypes.bool),), name="number"), UPat.cvar("k")),
+        name="node",
+    ),
+    law="number(c) compared with k  is  c, not c, True or False",
+)
+def compare_number_of_bool(node: UOp, number: UOp, x: UOp, k: UOp) -> UOp | None:
+    """Of 0 and 1 every comparison is known."""
+    if is_invalid(k):
+        return None
+    no, yes = (bool(alu(node.op, dtypes.bool, (int(b), _value(k)))) for b in (False, True))
+    if no is yes:
+        return constant_like(node, yes)
+    return x if yes else negation(x)
+
+
+def _value(k: UOp) -> int | float:
+    assert isinstance(k.arg, int | float), "Invalid was excluded"
+    return k.arg
+
+
+@rule(
+    UPat(
+        GroupOp.Comparison,
+        src=(UPat(Ops.CAST, src=(UPat.var("x", INTEGERS),), name="cast"), UPat.cvar("k", INTEGERS)),
+        name="node",
+    ),
+    law="cast(x) compared with k  is  x compared with k",
+)
+def compare_before_cast(node: UOp, cast: UOp, x: UOp, k: UOp) -> UOp | None:
+    """Integers, where the cast keeps all values of x and its own type can write k."""
+    value = integer_constant(k)
+    if value is None or not holds_all(x, cast.dtype) or not fits(value, value, x.dtype):
+        return None
+    return x.alu(node.op, UOp.const(x.dtype, value))
+
+
+@rule(
+    UPat(
+        GroupOp.Comparison,
+        src=(
+            UPat(Ops.CAST, src=(UPat.var("x", INTEGERS),), name="left"),
+            UPat(Ops.CAST, src=(UPat.var("y", INTEGERS),), name="right"),
+        ),
+        name="node",
+    ),
+    law="cast(x) compared with cast(y)  is  x compared with y",
+)
+def compare_before_casts(node: UOp, left: UOp, right: UOp, x: UOp, y: UOp) -> UOp | None:
+    """Integers of one type, where the casts keep all values."""
+    if x.dtype != y.dtype or not holds_all(x, left.dtype) or not holds_all(y, right.dtype):
+        return None
+    return x.alu(node.op, y)
+
+
 CASTS = PatternMatcher(
-    [same_dtype, bitcast_twice, bool_and_back, cast_twice],
+    [
+        same_dtype,
+        bitcast_twice,
+        bool_and_back,
+        cast_twice,
+        compare_number_of_bool,
+        compare_before_cast,
+        compare_before_casts,
+    ],
     pure=True,
 )

@@ -17,7 +17,15 @@ from tg_uop.ir.uop import UOp
 from tg_uop.rewrite.matcher import PatternMatcher, rule
 from tg_uop.rewrite.pattern import UPat
 from tg_uop.rules.constants import INTEGERS, constant_like, integer_constant
-from tg_uop.rules.linear import Linear, can_write, fits, linear, term_and_factor, write
+from tg_uop.rules.linear import (
+    Linear,
+    can_write,
+    fits,
+    is_always_below,
+    linear,
+    term_and_factor,
+    write,
+)
 
 X = UPat.var("x")
 DIVISOR = UPat.cvar("divisor")
@@ -409,36 +417,44 @@ def _replaced(value: Linear, gone: dict[UOp, int], joined: Linear, factor: int) 
 
 def is_below(r: UOp, d: UOp) -> bool:
     """Whether 0 <= r < d, for a divisor that is no constant."""
-    if r.vmin < 0:
-        return False
-    if r.vmax < d.vmin:
-        return True
-    if r.op is Ops.MOD and r.src[1] is d:
-        return d.vmin > 0
-    return r.op is Ops.RANGE and r.range_size is d
+    return r.vmin >= 0 and is_always_below(linear(r), linear(d))
 
 
 def _split_by_symbol(x: UOp, d: UOp) -> tuple[Linear, Linear] | None:
-    """(q, r) with x == d * q + r, taking the terms that have the factor d."""
+    """(q, r) with x == d * q + r, taking the terms that have the factors of d."""
+    base, multiple = term_and_factor(d)
+    wanted = base.split_uop(Ops.MUL)
     quotient, rest = Linear({}), Linear({})
     value = linear(x)
     rest.constant = value.constant
     for term, c in value.terms.items():
-        factors = term.split_uop(Ops.MUL)
-        if d not in factors:
+        others = None if c % multiple else _without_factors(term.split_uop(Ops.MUL), wanted)
+        if others is None:
             rest.add(term, c)
-            continue
-        factors.remove(d)
-        if not factors:
-            quotient.constant += c
-            continue
-        product = factors[0]
-        for factor in factors[1:]:
-            product = product * factor
-        quotient.add(product, c)
+        elif not others:
+            quotient.constant += c // multiple
+        else:
+            quotient.add(_product(others), c // multiple)
     if not quotient.terms and not quotient.constant:
         return None
     return quotient, rest
+
+
+def _without_factors(factors: list[UOp], wanted: list[UOp]) -> list[UOp] | None:
+    """The factors but for those wanted, None if one of these is not there."""
+    left = list(factors)
+    for factor in wanted:
+        if factor not in left:
+            return None
+        left.remove(factor)
+    return left
+
+
+def _product(factors: list[UOp]) -> UOp:
+    result = factors[0]
+    for factor in factors[1:]:
+        result = result * factor
+    return result
 
 
 @rule(

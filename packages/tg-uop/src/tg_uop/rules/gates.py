@@ -10,12 +10,12 @@ from tg_uop.rewrite.pattern import UPat
 from tg_uop.rules.algebra import ALGEBRA, SPELLING
 from tg_uop.rules.bounds import BOUNDS, COMPARISON
 from tg_uop.rules.casts import CASTS
-from tg_uop.rules.conditions import Fact, conjuncts, fact_of, impossible, narrowed
-from tg_uop.rules.constants import constant_like, is_constant
+from tg_uop.rules.conditions import Fact, conjuncts, fact_of, impossible, joined, narrowed
+from tg_uop.rules.constants import constant_like, is_constant, is_invalid
 from tg_uop.rules.divmod import DIVMOD
 from tg_uop.rules.fold import FOLD
 from tg_uop.rules.invalid import INVALID_INDEX
-from tg_uop.rules.logic import LOGIC
+from tg_uop.rules.logic import LOGIC, negation
 
 COND = UPat.var("cond", dtypes.bool)
 
@@ -33,11 +33,11 @@ def simplify_conjunction(both: UOp) -> UOp | None:
     conditions = list(dict.fromkeys(conjuncts(both)))
     if both in conditions or both.dtype.count > 1:
         return None
-    joined = _joined_bounds(both, conditions)
-    if joined is None:
+    possible = _joined_bounds(both, conditions)
+    if possible is None:
         return constant_like(both, False)
-    kept = list(joined)
-    for cond in joined:
+    kept = list(possible)
+    for cond in possible:
         simple = narrowed(cond, _other_facts(kept, cond), CORE)
         if simple is cond:
             continue
@@ -121,6 +121,46 @@ def simplify_guarded(node: UOp, cond: UOp, x: UOp) -> UOp | None:
     return None if simple is x else cond.where(simple, constant_like(node, Invalid))
 
 
+@rule(UPat(Ops.OR, dtypes.bool, name="either"), law="c | d == d if c implies d")
+def simplify_disjunction(either: UOp) -> UOp | None:
+    """Conditions on one sum: the weaker one stays; two that leave no gap are always true."""
+    left, right = either.src
+    first, second = fact_of(left), fact_of(right)
+    if first is None or second is None:
+        return None
+    both = joined((first, second))
+    if len(both) > 1:
+        return None
+    first, second = joined((first,))[0], joined((second,))[0]
+    if second.low <= first.low and first.high <= second.high:
+        return right
+    if first.low <= second.low and second.high <= first.high:
+        return left
+    low, high = first.total.bounds()
+    covers = min(first.low, second.low) <= low and max(first.high, second.high) >= high
+    touches = first.low <= second.high + 1 and second.low <= first.high + 1
+    return constant_like(either, True) if covers and touches else None
+
+
+@rule(
+    UPat(
+        Ops.WHERE,
+        (dtypes.weakint, dtypes.bool),
+        src=(COND, UPat.var("x"), UPat.var("y")),
+        name="node",
+    ),
+    law="where(c, x, y) == where(c, x where c holds, y where it does not)",
+)
+def simplify_branches(node: UOp, cond: UOp, x: UOp, y: UOp) -> UOp | None:
+    """Indices and conditions; a branch that is Invalid is left to `simplify_guarded`."""
+    if cond.dtype.count > 1 or is_invalid(y):
+        return None
+    yes = narrowed(x, _facts(conjuncts(cond)), CORE)
+    opposite = fact_of(negation(cond))
+    no = y if opposite is None else narrowed(y, [opposite], CORE)
+    return None if yes is x and no is y else cond.where(yes, no)
+
+
 @rule(
     UPat(Ops.INDEX, src=(UPat(), UPat.const(Invalid)), name="node"),
     law="an element at Invalid is 0",
@@ -141,6 +181,13 @@ def store_at_invalid(node: UOp) -> UOp:
 
 
 GATES = PatternMatcher(
-    [simplify_conjunction, simplify_guarded, element_at_invalid, store_at_invalid],
+    [
+        simplify_conjunction,
+        simplify_disjunction,
+        simplify_guarded,
+        simplify_branches,
+        element_at_invalid,
+        store_at_invalid,
+    ],
     pure=True,
 )

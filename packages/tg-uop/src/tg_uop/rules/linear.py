@@ -158,6 +158,36 @@ def _exact_bounds(node: UOp) -> tuple[int, int]:
     return min(corners), max(corners)
 
 
+def upper_bound(value: Linear) -> Linear:
+    """A sum that is never below this one, in which loop indices have gone into their sizes.
+
+    A loop index of symbolic size n is at most n - 1, as is a remainder of a division by n > 0.
+    """
+    result = Linear({}, value.constant)
+    for term, c in value.terms.items():
+        size = _symbolic_size(term)
+        if c > 0 and size is not None:
+            result = result.plus(linear(size).shifted(-1), c)
+        else:
+            result.add(term, c)
+    return result
+
+
+def _symbolic_size(term: UOp) -> UOp | None:
+    size: UOp | None = None
+    if term.op is Ops.RANGE:
+        size = term.range_size
+    elif term.op is Ops.MOD and term.src[1].vmin > 0:
+        size = term.src[1]
+    return None if size is None or size.op is Ops.CONST else size
+
+
+def is_always_below(left: Linear, right: Linear) -> bool:
+    """Whether left < right for all values, loop indices held against their symbolic sizes."""
+    difference = left.plus(right, -1)
+    return upper_bound(difference).bounds()[1] < 0
+
+
 # *** the spelling ***
 
 

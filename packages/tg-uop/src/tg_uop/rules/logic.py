@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tg_uop.dtype.dtype import dtypes
-from tg_uop.ir.ops import Ops
+from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.uop import UOp
 from tg_uop.rewrite.matcher import PatternMatcher, rule
 from tg_uop.rewrite.pattern import UPat
@@ -212,6 +212,38 @@ def where_both(cond: UOp, other: UOp, x: UOp, y: UOp) -> UOp:
     return (cond & other).where(x, y)
 
 
+CHOICE = UPat(Ops.WHERE, src=(UPat.var("c"), UPat.cvar("a"), UPat.cvar("b")), name="choice")
+CONST = UPat.cvar("k")
+UNARY = GroupOp.Unary | {Ops.CAST}
+
+
+@rule(UPat(UNARY, src=(CHOICE,), name="node"), law="op(where(c, a, b)) == where(c, op(a), op(b))")
+def operation_on_chosen(node: UOp, choice: UOp, c: UOp, a: UOp, b: UOp) -> UOp | None:
+    """Where both branches are constants, so that the operations fold. Invalid is left alone."""
+    if is_invalid(a) or is_invalid(b):
+        return None
+    return c.where(node.replace(src=(a,)), node.replace(src=(b,)))
+
+
+@rule(
+    UPat.any(
+        UPat(GroupOp.Binary, src=(CHOICE, CONST), name="node"),
+        UPat(GroupOp.Binary, src=(CONST, CHOICE), name="node"),
+    ),
+    law="where(c, a, b) op k == where(c, a op k, b op k)",
+)
+def operation_on_chosen_and_constant(
+    node: UOp, choice: UOp, c: UOp, a: UOp, b: UOp, k: UOp
+) -> UOp | None:
+    """Where everything but the condition is constant. Invalid is left alone."""
+    if is_invalid(a) or is_invalid(b) or is_invalid(k):
+        return None
+    is_left = node.src[0] is choice
+    yes = node.replace(src=(a, k) if is_left else (k, a))
+    no = node.replace(src=(b, k) if is_left else (k, b))
+    return c.where(yes, no)
+
+
 LOGIC = PatternMatcher(
     [
         double_negation,
@@ -238,6 +270,8 @@ LOGIC = PatternMatcher(
         where_known_true,
         where_known_false,
         where_both,
+        operation_on_chosen,
+        operation_on_chosen_and_constant,
     ],
     pure=True,
 )
