@@ -137,6 +137,16 @@ def test_element_at_an_impossible_index_is_zero() -> None:
     assert simplify(element) is UOp.const(dtypes.float, 0.0)
 
 
+def test_the_address_of_a_load_is_not_narrowed_by_a_condition_around_it() -> None:
+    """The load is made even where the outer condition fails: it needs its own guard."""
+    table = UOp.param(0, dtypes.int.ptr(5))
+    safe = table.index(guarded(x, x < 5))
+    outer = guarded(safe.cast(dtypes.weakint) + x // 5, x < 5)
+    assert simplify(outer) is guarded(safe.cast(dtypes.weakint), x < 5)
+    both = (x < 5) & (safe < 3)
+    assert simplify(both) is both
+
+
 def test_given() -> None:
     assert given(x.maximum(4), x < 4) is x.const_like(4)
     assert given(x, (x < 3) & (x >= 5)) is None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tg_uop.dtype.dtype import dtypes
-from tg_uop.ir.ops import Ops
+from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.uop import UOp
 from tg_uop.ir.walk import toposort
 from tg_uop.rewrite.driver import graph_rewrite
@@ -136,13 +136,38 @@ def narrowed(expr: UOp, facts: list[Fact], rules: PatternMatcher) -> UOp:
     return expr
 
 
+# What a condition tells holds for the value computed under it. A load below is made whether the
+# condition holds or not, guarded by its own condition only: its address must not change.
+COMPUTED = GroupOp.ALU | {Ops.CAST, Ops.BITCAST, Ops.GEP, Ops.STACK}
+
+
+def _is_computed(node: UOp) -> bool:
+    return node.op in COMPUTED
+
+
 def _narrowable_parts(expr: UOp) -> dict[UOp, None]:
-    """All nodes below operations that narrower bounds may change."""
+    """All nodes below operations that narrower bounds may change, not looking below loads."""
     roots: dict[UOp, None] = {}
-    for node in expr.toposort():
+    for node in toposort((expr,), gate=_is_computed):
         if node.op in NARROWED:
             roots.update(dict.fromkeys(node.src))
-    return toposort(roots)
+    inner = toposort(roots, gate=_is_computed)
+    found = dict.fromkeys(roots)
+    for node in inner:
+        found[node] = None
+        found.update(dict.fromkeys(node.src))
+    return found
+
+
+def put_in(expr: UOp, replacements: Mapping[UOp, UOp]) -> UOp:
+    """`expr` with nodes replaced, but for those below loads and other memory operations."""
+    closed = {
+        s: s
+        for node in toposort((expr,), gate=_is_computed)
+        for s in node.src
+        if not _is_computed(s)
+    }
+    return expr.substitute({**closed, **replacements})
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +190,7 @@ def _renamed(
         naming = _solve_for_name(_told(fact, namings, rules), inside, pick_last)
         if naming is None:
             continue
-        replaced = simple.substitute({naming.term: naming.equal})
+        replaced = put_in(simple, {naming.term: naming.equal})
         if replaced is not simple:
             simple = graph_rewrite(replaced, rules, name="narrow")
             namings.append(naming)
@@ -184,7 +209,7 @@ def _told(fact: Fact, namings: list[Naming], rules: PatternMatcher) -> Fact:
     for term, c in fact.terms:
         renamed = term
         for naming in namings:
-            renamed = renamed.substitute({naming.term: naming.equal})
+            renamed = put_in(renamed, {naming.term: naming.equal})
         if renamed is not term:
             renamed = graph_rewrite(renamed, rules, name="narrow")
         total = total.plus(linear(renamed), c)
