@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from tg_runtime import BufferSpec
+from tg_runtime import BufferSpec, Device
 from tg_runtime.memory.buffer import Buffer
 from tg_uop import DType, Ops, UOp, dtypes
 from tg_uop.dtype.value import const_value
 
 from tg_tensor.autograd.backward import gradients
+from tg_tensor.autograd.history import follow, remember
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.engine.buffers import attach
 from tg_tensor.errors import DataError, GradientError
 from tg_tensor.interop.fetch import fetch
 from tg_tensor.interop.numpy import as_array, node_of_array, node_of_bytes, node_of_list
+from tg_tensor.multi.shard import axis_of, shard_uop
 from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors, number
 from tg_tensor.ops.host import HostOps
 from tg_tensor.realize import realize, schedule
@@ -93,7 +95,7 @@ class Tensor(HostOps):
         others and can be differentiated again. Raises `GradientError` when there is no path to a
         target, `ElementCountError` without `gradient` for several elements.
         """
-        seed = self._seed(gradient)
+        seed = self._incoming(gradient)
         found = gradients(self.uop, seed, [t.uop for t in targets])
         results = []
         for position, target in enumerate(targets):
@@ -107,7 +109,7 @@ class Tensor(HostOps):
             results.append(self._of(flowing))
         return results
 
-    def _seed(self, gradient: Self | None) -> UOp:
+    def _incoming(self, gradient: Self | None) -> UOp:
         if gradient is None:
             self._one_element("gradient without an incoming gradient")
             return number(1, self.dtype)._expand_to(self.shape)
@@ -124,7 +126,7 @@ class Tensor(HostOps):
         Raises `ElementCountError` without `gradient` for several elements, `GradientError` when
         no Tensor below requires a gradient.
         """
-        seed = self._seed(gradient)
+        seed = self._incoming(gradient)
         wanting = [t for t in live_tensors() if t.requires_grad]
         found = gradients(self.uop, seed, [t.uop for t in wanting])
         if not found:
@@ -141,6 +143,27 @@ class Tensor(HostOps):
         return self
 
     # *** devices ***
+
+    def shard(self, devices: tuple[str, ...] | list[str], axis: int | None = None) -> Self:
+        """This value over several devices: cut along an axis, or whole on each of them."""
+        names = tuple(Device.canonicalize(name) for name in devices)
+        place = None if axis is None else self._axis(axis)
+        sharded = self._of(shard_uop(self.uop, names, place))
+        sharded.requires_grad = self.requires_grad
+        return sharded
+
+    def shard_(self, devices: tuple[str, ...] | list[str], axis: int | None = None) -> Self:
+        """`shard`, of this Tensor itself."""
+        return self._take(self.shard(devices, axis))
+
+    def shard_like(self, y: Self) -> Self:
+        """On the devices of `y`, cut as it is."""
+        if isinstance(y.device, str):
+            return self.to(y.device)
+        return self.shard(y.device, axis_of(y.uop))
+
+    def _replicate(self, devices: tuple[str, ...]) -> Self:
+        return self.shard(devices)
 
     def to(self, device: DeviceName | list[str] | None) -> Self:
         """This value on another device; on several, a copy on each."""
@@ -238,7 +261,9 @@ def apply_replacements(replaced: dict[UOp, UOp]) -> None:
     """Put what was computed into every Tensor whose graph has it."""
     if not replaced:
         return
+    follow(replaced)
     tensors = live_tensors()
+    leaves = {t.uop for t in tensors if t.requires_grad}
     before = UOp.sink(*(t.uop for t in tensors))
     after = before.substitute(replaced)
     if after is before:
@@ -246,6 +271,15 @@ def apply_replacements(replaced: dict[UOp, UOp]) -> None:
     for tensor, old, new in zip(tensors, before.src, after.src, strict=True):
         if new is not old and tensor.uop is old:
             tensor.uop = new
+            if leaves and not tensor.requires_grad and _may_be_differentiated(old, replaced):
+                remember(new, old, leaves)
+
+
+def _may_be_differentiated(old: UOp, replaced: dict[UOp, UOp]) -> bool:
+    """Whether a computed value is a single float, as losses are, with memory of its own."""
+    if old not in replaced or old.op is Ops.AFTER or not old.dtype.is_float:
+        return False
+    return all(isinstance(size, int) and size == 1 for size in old.shape)
 
 
 def _other_uops(wanted: list[UOp]) -> list[UOp]:

@@ -9,7 +9,8 @@ from tg_uop import Ops, UOp
 
 from tg_tensor.autograd.composites import slid_gradient, slid_source
 from tg_tensor.autograd.effects import written_gradients, written_values
-from tg_tensor.autograd.rules import RULES, Gradients, is_differentiable
+from tg_tensor.autograd.history import graph_behind
+from tg_tensor.autograd.rules import RULES, Gradients, is_differentiable, same
 from tg_tensor.errors import GradientError
 
 
@@ -73,6 +74,9 @@ def _step_of(node: UOp) -> Step:
     slid = slid_source(node)
     if slid is not None:
         return Step((slid.source,), lambda _, grad: (slid_gradient(slid, grad),))
+    graph = graph_behind(node)
+    if graph is not None:
+        return Step((graph,), same)
     if node.op is Ops.AFTER:
         return Step((node.src[0], *written_values(node)), written_gradients)
     if node.op is Ops.DETACH or not is_differentiable(node.dtype):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tg_uop import Ops, UOp, dtypes
 
-from tg_tensor.autograd.rules import Gradients
+from tg_tensor.autograd.rules import Gradients, cast_pairs, known_sizes
 
 
 def _stores(node: UOp) -> Iterator[UOp]:
@@ -57,8 +57,8 @@ def _through_back(views: list[UOp], node: UOp) -> UOp | None:
     for view in reversed(views):
         source = view.src[0]
         if view.op is Ops.SHRINK:
-            pairs = zip(view.movement_arg, source.shape, strict=True)
-            mask = mask._pad_zeros([(start, size - stop) for (start, stop), size in pairs])  # type: ignore[misc]
+            pairs = zip(cast_pairs(view.movement_arg), known_sizes(source), strict=True)
+            mask = mask._pad_zeros([(start, size - stop) for (start, stop), size in pairs])
         elif view.op is Ops.PERMUTE:
             order = view.permute_order
             mask = mask.permute([order.index(axis) for axis in range(len(order))])

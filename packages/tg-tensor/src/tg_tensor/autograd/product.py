@@ -54,7 +54,7 @@ def _pad_with_ones(values: UOp, count: int) -> UOp:
     if count == 0:
         return values
     pads = [(0, 0)] * (values.ndim - 1) + [(0, count)]
-    inside = UOp.const(dtypes.bool, True, shape=values.shape)
+    inside = UOp.const(dtypes.bool, True, shape=values.shape)  # type: ignore[arg-type]
     return inside._pad_zeros(pads).where(values._pad_zeros(pads), 1)
 
 

@@ -173,18 +173,27 @@ def permute(node: UOp, grad: UOp) -> Gradients:
 
 def pad(node: UOp, grad: UOp) -> Gradients:
     """What lies in the padding is dropped."""
-    pads = node.movement_arg
-    sizes = node.src[0].shape
-    pairs = zip(pads, sizes, strict=True)
-    return _only_first(node, grad.shrink([(b, b + size) for (b, _), size in pairs]))  # type: ignore[misc]
+    pads = cast_pairs(node.movement_arg)
+    pairs = zip(pads, known_sizes(node.src[0]), strict=True)
+    return _only_first(node, grad.shrink([(b, b + size) for (b, _), size in pairs]))
 
 
 def shrink(node: UOp, grad: UOp) -> Gradients:
     """What was dropped gets nothing."""
-    bounds = node.movement_arg
-    pairs = zip(bounds, node.src[0].shape, strict=True)
-    arg = tuple((start, size - stop) for (start, stop), size in pairs)  # type: ignore[misc]
+    bounds = cast_pairs(node.movement_arg)
+    pairs = zip(bounds, known_sizes(node.src[0]), strict=True)
+    arg = tuple((start, size - stop) for (start, stop), size in pairs)
     return _only_first(node, grad._movement(Ops.PAD, arg))
+
+
+def cast_pairs(arg: tuple[object, ...]) -> tuple[tuple[int, int], ...]:
+    """The pairs of a PAD or SHRINK; nodes among them behave like integers here."""
+    return arg  # type: ignore[return-value]
+
+
+def known_sizes(node: UOp) -> tuple[int, ...]:
+    """The shape; nodes among the dimensions behave like integers here."""
+    return node.shape  # type: ignore[return-value]
 
 
 def flip(node: UOp, grad: UOp) -> Gradients:

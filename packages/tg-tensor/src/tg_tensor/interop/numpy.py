@@ -67,7 +67,7 @@ def node_of_array(array: Array, device: str) -> UOp:
     dtype = dtype_of_array(array)
     native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     flat = np.ascontiguousarray(native).reshape(-1)
-    return node_of_bytes(memoryview(flat.view(np.uint8)), dtype, array.shape, device)
+    return node_of_bytes(flat.view(np.uint8).data, dtype, array.shape, device)
 
 
 def node_of_list(data: Sequence[object], dtype: DType | None, device: str) -> UOp:

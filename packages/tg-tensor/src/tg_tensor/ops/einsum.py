@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Self, TypeVar
 
 from tg_uop.errors import ShapeError
 
@@ -54,6 +54,9 @@ class EinsumOps(LinalgOps):
         return result if dtype is None else result.cast(dtype)
 
 
+E = TypeVar("E", bound=EinsumOps)
+
+
 def _error(formula: str, expected: str) -> ArgumentError:
     return ArgumentError(op="einsum", argument="formula", given=formula, expected=expected)
 
@@ -86,7 +89,7 @@ def _parse(formula: str, ranks: list[int]) -> tuple[list[str], str]:
     return inputs, output
 
 
-def _without_repeats(tensor: EinsumOps, letters: str) -> tuple[EinsumOps, str]:
+def _without_repeats(tensor: E, letters: str) -> tuple[E, str]:
     """A letter that an operand has twice takes the diagonal."""
     for letter in sorted(set(letters)):
         while letters.count(letter) > 1:
@@ -103,7 +106,7 @@ def _without_repeats(tensor: EinsumOps, letters: str) -> tuple[EinsumOps, str]:
     return tensor, letters
 
 
-def _sizes(formula: str, pairs: list[tuple[EinsumOps, str]]) -> dict[str, int]:
+def _sizes(formula: str, pairs: Sequence[tuple[EinsumOps, str]]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for tensor, letters in pairs:
         for letter, size in zip(letters, tensor.shape, strict=True):
@@ -118,7 +121,7 @@ def _sizes(formula: str, pairs: list[tuple[EinsumOps, str]]) -> dict[str, int]:
     return sizes
 
 
-def _aligned(tensor: EinsumOps, own: str, letters: list[str]) -> EinsumOps:
+def _aligned(tensor: E, own: str, letters: list[str]) -> E:
     """The operand with one axis a letter, of size 1 where it has none."""
     order = sorted(range(len(own)), key=lambda i: letters.index(own[i]))
     moved = tensor.permute(order)

@@ -13,12 +13,12 @@ from tg_uop import GroupOp, Ops, UOp
 from tg_tensor.engine.buffers import memory_of_value
 from tg_tensor.errors import ElementCountError, ExportError
 from tg_tensor.interop.numpy import array_of_bytes, numpy_dtype
-from tg_tensor.ops.image import ImageOps
+from tg_tensor.ops.hashing import HashOps
 
 Nested = int | float | bool | list["Nested"]
 
 
-class HostOps(ImageOps):
+class HostOps(HashOps):
     """Reading values; everything here runs what is pending."""
 
     __slots__ = ()
@@ -52,7 +52,7 @@ class HostOps(ImageOps):
         constant = _constant_of(self.uop)
         target = numpy_dtype(self.dtype)
         if constant is not None and target is not None:
-            return memoryview(np.full(self.numel(), constant, target)).cast("B")
+            return memoryview(np.full(self.numel(), constant, target).tobytes())
         memory = self._memory()
         memory.ensure_allocated()
         return memory.as_memoryview(allow_zero_copy=share)

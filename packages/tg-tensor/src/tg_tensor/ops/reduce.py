@@ -92,7 +92,10 @@ class TensorReduceOps(IndexOps):
         def inside(block: Self) -> Self:
             return block._running_direct(op)
 
-        return _in_blocks(moved, inside, _COMBINE[op], _identity(op, self)).transpose(place, -1)
+        def combine(left: Self, right: Self) -> Self:
+            return _combined(op, left, right)
+
+        return _in_blocks(moved, inside, combine, _identity(op, self)).transpose(place, -1)
 
     def _running_direct(self, op: Ops) -> Self:
         """The last axis combined over windows that end at each element."""
@@ -123,11 +126,11 @@ class TensorReduceOps(IndexOps):
 
 R = TypeVar("R", bound=TensorReduceOps)
 
-_COMBINE: dict[Ops, Callable[..., TensorReduceOps]] = {
-    Ops.ADD: lambda left, right: left + right,
-    Ops.MUL: lambda left, right: left * right,
-    Ops.MAX: lambda left, right: left.maximum(right),
-}
+
+def _combined(op: Ops, left: R, right: R) -> R:
+    if op is Ops.MAX:
+        return left.maximum(right)
+    return left * right if op is Ops.MUL else left + right
 
 
 def _identity(op: Ops, value: TensorReduceOps) -> float:
