@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -22,8 +23,6 @@ Memory = dict[int, list[int]]
 
 
 def capabilities(*, masks: bool, lanes: int) -> Capabilities:
-    from dataclasses import replace
-
     return replace(
         INTERPRETER, masked_memory=masks, vector_any_width=lanes == 0, max_lanes=lanes or 1
     )
@@ -142,6 +141,62 @@ def test_lowered_accesses(
     assert run_linear(linear.src, sample_memory()) == expected(kernel, sample_memory())
     widest = max(n.dtype.count for n in lowered.toposort())
     assert caps.vector_any_width or widest <= caps.max_lanes
+
+
+GATHERING = replace(TARGETS["masks"], gather_bytes=frozenset((4, 8)))
+
+
+def run_lowered(kernel: UOp, memory: Memory) -> Memory:
+    """A lowered kernel of one loop around one STORE, by the evaluator."""
+    after = {slot: list(cells) for slot, cells in memory.items()}
+    order = kernel.toposort()
+    loop = next(n for n in order if n.op is Ops.RANGE)
+
+    def places(index: UOp, count: int, known: dict[UOp, object]) -> list[int | None]:
+        """The elements of an access lane by lane, None where the gate is closed."""
+        at = evaluate(index.index_expr, {}, known)  # type: ignore[arg-type]
+        gate = index.index_gate
+        opened = True if gate is None else evaluate(gate, {}, known)  # type: ignore[arg-type]
+        lanes = at if isinstance(at, tuple) else [at + i for i in range(count)]  # type: ignore[operator]
+        gates = opened if isinstance(opened, tuple) else [opened] * count
+        return [a if g else None for a, g in zip(lanes, gates, strict=True)]  # type: ignore[misc]
+
+    for step in range(4):
+        known: dict[UOp, object] = {loop: step}
+        for node in order:
+            if node.op is Ops.LOAD:
+                count = node.dtype.count
+                cells = after[node.load_index.index_buffer.arg.slot]  # type: ignore[attr-defined]
+                found = [
+                    0 if p is None else cells[p] for p in places(node.load_index, count, known)
+                ]
+                known[node] = tuple(found) if count > 1 else found[0]
+            if node.op is Ops.STORE:
+                value = evaluate(node.stored_value, {}, known)  # type: ignore[arg-type]
+                values = value if isinstance(value, tuple) else (value,)
+                for p, v in zip(
+                    places(node.stored_target, len(values), known), values, strict=True
+                ):
+                    if p is not None:
+                        after[0][p] = v  # type: ignore[call-overload]
+    return after
+
+
+@given(kernel=kernels())
+@settings(max_examples=200)
+def test_gathered_accesses(kernel: UOp) -> None:
+    lowered = lower_memory(kernel, GATHERING)
+    verify(lowered, Form.LOWERED)
+    assert run_lowered(lowered, sample_memory()) == expected(kernel, sample_memory())
+
+
+def test_scattered_lanes_are_one_access_where_the_target_can() -> None:
+    table = UOp.param(2, dtypes.int.ptr(SIZE)).index(iota(8)).cast(dtypes.weakint)
+    source = UOp.param(1, dtypes.float.ptr(SIZE)).index(table)
+    found = lower_memory(source, GATHERING)
+    assert found.op is Ops.LOAD
+    assert found.load_index.index_expr.dtype is dtypes.int.vec(8)
+    assert lower_memory(source, TARGETS["masks"]).op is Ops.STACK
 
 
 @given(st.integers(1, 200), st.sampled_from([1, 2, 4, 16, 64]))

@@ -110,12 +110,3 @@ class LaneAnalysis:
         like = UOp.const(index.dtype.scalar(), 0)
         node = write_sum(index.dtype.scalar(), base.terms, 0, like)
         return [LanePosition(node, base.constant + offset) for offset in offsets]
-
-
-def at(position: LanePosition, dtype_like: UOp) -> UOp:
-    """The scalar index of a position."""
-    if position.offset == 0:
-        return position.base
-    if position.base.op is Ops.CONST and position.base.arg == 0:
-        return UOp.const(dtype_like.dtype.scalar(), position.offset)
-    return position.base + position.offset

@@ -27,9 +27,22 @@ def render_index(body: Body, node: UOp) -> str:
     if position.op is Ops.CONST and position.arg == 0:
         return pointer
     kind = memory_type(node.index_buffer.dtype.base)
-    index = body.typed(position)
     bounds = "inbounds " if node.index_gate is None else ""
+    shared = _shared_part(position)
+    if shared is not None:
+        # what the lanes share is added to the pointer, as the instructions that gather want it
+        position = position.src[1]
+        pointer = body.emit(f"getelementptr {bounds}{kind}, ptr {pointer}, {body.typed(shared)}")
+    index = body.typed(position)
     return body.emit(f"getelementptr {bounds}{kind}, ptr {pointer}, {index}")
+
+
+def _shared_part(position: UOp) -> UOp | None:
+    """Of a vector index that is a scalar in every lane plus something: the scalar."""
+    if position.op is not Ops.ADD or position.src[0].op is not Ops.STACK:
+        return None
+    lanes = position.src[0].src
+    return lanes[0] if all(lane is lanes[0] for lane in lanes) else None
 
 
 def render_load(body: Body, node: UOp) -> str:
@@ -37,12 +50,57 @@ def render_load(body: Body, node: UOp) -> str:
     address = body.values[node.load_index]
     gate = _gate(node.load_index)
     kind = memory_type(node.dtype)
+    if has_many_places(node.load_index):
+        return _gather(body, node, address, gate)
     if gate is None:
         loaded = body.emit(f"load {kind}, ptr {address}, align {_alignment(node.dtype)}")
         return _from_memory(body, loaded, node.dtype)
     if gate.dtype.count > 1:
         return _masked_load(body, node, address, gate)
     return _selected_load(body, node, address, gate)
+
+
+def has_many_places(index: UOp) -> bool:
+    """Whether an address is one for each lane."""
+    while index.op is Ops.AFTER:
+        index = index.src[0]
+    return index.op is Ops.INDEX and index.index_expr.dtype.count > 1
+
+
+def _all_lanes(body: Body, gate: UOp | None, count: int) -> str:
+    """A mask with type: the gate for each lane, or one for all."""
+    kind = f"<{count} x i1>"
+    if gate is None:
+        return f"{kind} splat (i1 true)"
+    if gate.dtype.count > 1:
+        return body.typed(gate)
+    first = body.emit(f"insertelement {kind} poison, i1 {body.values[gate]}, i32 0")
+    zeros = f"<{count} x i32> zeroinitializer"
+    return f"{kind} " + body.emit(f"shufflevector {kind} {first}, {kind} poison, {zeros}")
+
+
+def _gather(body: Body, node: UOp, addresses: str, gate: UOp | None) -> str:
+    count = node.dtype.count
+    kind = memory_type(node.dtype)
+    alt = node.load_alt
+    other = "zeroinitializer" if alt is None else body.values[alt]
+    places = f"<{count} x ptr>"
+    function = f"@llvm.masked.gather.{_memory_suffix(node.dtype)}.v{count}p0"
+    body.declarations[f"declare {kind} {function}({places}, <{count} x i1>, {kind})"] = None
+    pointers = f"{places} align {_alignment(node.dtype)} {addresses}"
+    mask = _all_lanes(body, gate, count)
+    return body.emit(f"call {kind} {function}({pointers}, {mask}, {kind} {other})")
+
+
+def _scatter(body: Body, value: UOp, addresses: str, gate: UOp | None) -> None:
+    count = value.dtype.count
+    kind = memory_type(value.dtype)
+    places = f"<{count} x ptr>"
+    function = f"@llvm.masked.scatter.{_memory_suffix(value.dtype)}.v{count}p0"
+    body.declarations[f"declare void {function}({kind}, {places}, <{count} x i1>)"] = None
+    pointers = f"{places} align {_alignment(value.dtype)} {addresses}"
+    mask = _all_lanes(body, gate, count)
+    body.do(f"call void {function}({kind} {body.values[value]}, {pointers}, {mask})")
 
 
 def _selected_load(body: Body, node: UOp, address: str, gate: UOp) -> str:
@@ -76,7 +134,9 @@ def render_store(body: Body, node: UOp) -> None:
     address = body.values[node.stored_target]
     value = node.stored_value
     gate = _gate(node.stored_target)
-    if gate is None:
+    if has_many_places(node.stored_target):
+        _scatter(body, value, address, gate)
+    elif gate is None:
         _plain_store(body, value, address)
     elif gate.dtype.count > 1:
         _masked_store(body, value, address, gate)

@@ -30,6 +30,8 @@ class Capabilities:
     vector_any_width: bool = False
     max_lanes: int = 1
     masked_memory: bool = False
+    # sizes of elements that one instruction can gather from and scatter to any places
+    gather_bytes: frozenset[int] = frozenset()
     has_fma: bool = False
     # the tool chain turns divisions by constants into multiplications itself
     expands_division: bool = False

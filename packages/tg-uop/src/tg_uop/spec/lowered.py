@@ -20,7 +20,10 @@ from tg_uop.spec.node import (
 
 
 def index(node: UOp) -> str | None:
-    """Memory, one scalar index and perhaps a gate; its dtype is a pointer to the element."""
+    """Memory, an index and perhaps a gate; its dtype is a pointer to the element.
+
+    The index of a target that gathers and scatters may have a lane for each element.
+    """
     src, dtype = node.src, node.dtype
     if not 2 <= len(src) <= 3:
         return "its operands are memory, an index and perhaps a gate"
@@ -31,7 +34,7 @@ def index(node: UOp) -> str | None:
         return f"it is an address: its dtype is a pointer, not {dtype}"
     if dtype.base.scalar() is not pointer.base.scalar() or dtype.addrspace is not pointer.addrspace:
         return f"an address in {pointer} is no {dtype}"
-    if src[1].dtype not in STRICT_KINDS.addresses:
+    if src[1].dtype.scalar() not in STRICT_KINDS.addresses:
         return f"an index is int32 or int64, not {src[1].dtype}"
     if len(src) == 3 and not src[2].dtype.is_bool:
         return f"a gate is bool, not {src[2].dtype}"
@@ -48,6 +51,8 @@ def load(node: UOp) -> str | None:
         return f"it reads from an INDEX, {src[0].op} is none"
     if node.dtype.scalar() is not address.dtype.base.scalar():
         return f"it reads {node.dtype} from {address.dtype}"
+    if address.src[1].dtype.count not in (1, node.dtype.count):
+        return f"{address.src[1].dtype.count} places give no {node.dtype}"
     gated = len(address.src) == 3
     if gated and len(src) == 1:
         return "a load behind a gate has an alternative"
@@ -65,6 +70,8 @@ def store(node: UOp) -> str | None:
         return f"it writes to an INDEX, {node.src[0].op} is none"
     if value.dtype.scalar() is not address.dtype.base.scalar():
         return f"it writes {value.dtype} to {address.dtype}"
+    if address.src[1].dtype.count not in (1, value.dtype.count):
+        return f"{value.dtype} does not fill {address.src[1].dtype.count} places"
     return is_void(node) or _gate_problem(address, value.dtype.count)
 
 
