@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import types
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -19,7 +20,7 @@ from tg_tensor.autograd.history import follow, remember
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.engine.buffers import attach
 from tg_tensor.errors import DataError, GradientError
-from tg_tensor.interop.fetch import fetch
+from tg_tensor.interop.dlpack import Exporter, array_of_exporter, shared_node
 from tg_tensor.interop.numpy import as_array, node_of_array, node_of_bytes, node_of_list
 from tg_tensor.multi.shard import axis_of, shard_uop
 from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors, number
@@ -228,8 +229,20 @@ class Tensor(HostOps):
         return cls._of(node.reshape(tuple(shape)))
 
     @classmethod
+    def from_dlpack(cls, exporter: Exporter, device: str | None = None) -> Self:
+        """The memory that an array of another library offers: shared on a CPU, else copied.
+
+        Raises `BufferError` for memory that is not the host's.
+        """
+        place = device_or_default(device)
+        assert isinstance(place, str), "one name gives one device"
+        return cls._of(shared_node(array_of_exporter(exporter), place))
+
+    @classmethod
     def from_url(cls, url: str, gunzip: bool = False, **kwargs: object) -> Self:
         """The bytes of a file from the web, downloaded once and kept."""
+        # the network modules of the standard library are loaded by those who need them
+        fetch = import_module("tg_tensor.interop.fetch").fetch
         return cls(fetch(url, gunzip=gunzip), **kwargs)  # type: ignore[arg-type]
 
     # *** modes ***

@@ -12,9 +12,8 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from tg_uop.context import cache_dir
-
 from tg_tensor.errors import FetchError
+from tg_uop.context import cache_dir
 
 CHUNK_BYTES = 1 << 20
 TIMEOUT_SECONDS = 30

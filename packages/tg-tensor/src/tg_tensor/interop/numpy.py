@@ -144,6 +144,8 @@ def as_array(value: object) -> Array | None:
         return np.asarray(value)
     if hasattr(value, "__array__"):
         return np.asarray(value)
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
     return None
 
 

@@ -292,15 +292,31 @@ class TensorCore(ReduceMixin):
         return id(self)
 
 
+_numbers: dict[tuple[DType, type, Scalar], UOp] = {}
+_MOST_NUMBERS = 4096
+
+
 def number(value: Scalar, dtype: DType) -> UOp:
     """A constant without shape or device."""
-    return UOp(Ops.CONST, dtype, (), const_value(value, dtype))
+    key = (dtype, type(value), value)
+    found = _numbers.get(key)
+    if found is not None:
+        return found
+    node = UOp(Ops.CONST, dtype, (), const_value(value, dtype))
+    # the two zeros of floats are equal as keys, and NaN is no key
+    if value != 0 or type(value) is not float:
+        if len(_numbers) >= _MOST_NUMBERS:
+            _numbers.clear()
+        _numbers[key] = node
+    return node
 
 
 def _beside_number(node: UOp, value: Scalar) -> tuple[UOp, UOp]:
     """A node and a Python number in their common dtype."""
-    dtype = promote_with_scalar(node.dtype, value)
-    return node.cast(dtype), number(value, dtype)
+    own = node.dtype
+    # by far the most common: nothing to promote
+    dtype = own if own.is_float else promote_with_scalar(own, value)
+    return node if dtype is own else node.cast(dtype), number(value, dtype)
 
 
 def promoted(left: UOp, right: UOp) -> tuple[UOp, UOp]:

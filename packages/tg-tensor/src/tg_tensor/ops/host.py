@@ -12,6 +12,7 @@ from tg_uop import GroupOp, Ops, UOp
 
 from tg_tensor.engine.buffers import memory_of_value
 from tg_tensor.errors import ElementCountError, ExportError
+from tg_tensor.interop.dlpack import HOST_DEVICE
 from tg_tensor.interop.numpy import array_of_bytes, numpy_dtype
 from tg_tensor.ops.hashing import HashOps
 
@@ -93,6 +94,22 @@ class HostOps(HashOps):
             return shared if dtype is None else shared.astype(dtype, copy=False)
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __dlpack__(self, *, stream: object = None, **_: object) -> object:
+        """The memory as a capsule of DLPack, shared: an in-place write shows on both sides."""
+        if numpy_dtype(self.dtype) is None:
+            raise ExportError(
+                target="DLPack",
+                dtype=self.dtype,
+                device=self.device,
+                reason="this number type is not exchanged; cast to float32 first",
+            )
+        shared = array_of_bytes(self._raw_bytes(share=True), self.dtype, self.shape)
+        return shared.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Memory of the host."""
+        return HOST_DEVICE
 
     def tolist(self) -> Nested:
         """The values as nested lists of Python numbers; a number for a Tensor without axes."""

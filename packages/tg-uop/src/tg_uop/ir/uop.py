@@ -291,7 +291,10 @@ class UOp(Builders, ReduceMixin):
     # *** hooks of the shared methods ***
 
     def _movement(self, op: Ops, arg: tuple[object, ...]) -> Self:
-        return self._sized(op, arg)
+        for entry in arg:
+            if type(entry) is not int:
+                return self._sized(op, arg)
+        return type(self)(op, self.dtype, (self,), arg)
 
     @property
     def _fits_any_shape(self) -> bool:

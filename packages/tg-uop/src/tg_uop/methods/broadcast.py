@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Self
 
 from tg_uop.errors import ShapeError
@@ -61,6 +62,7 @@ class BroadcastMixin(ElementwiseMixin, IndexingMixin):
         return condition.alu(Ops.WHERE, left, right)
 
 
+@lru_cache(maxsize=4096)
 def broadcast_shape(*shapes: Shape) -> Shape:
     """The shape that values of all these shapes expand to.
 
