@@ -288,6 +288,44 @@ def test_work_goes_on_after_ctrl_c() -> None:
     assert run(script) == "True\nstill works\n"
 
 
+@linux_only
+@pytest.mark.parametrize("portable", ["0", "1"])
+def test_interrupts_at_any_point_leave_the_device_whole(portable: str) -> None:
+    script = """
+    import random, signal
+    class Stop(Exception): pass
+    armed = False
+    def interrupt(*_):
+        # again and again, as one that hits a finalizer is lost
+        global armed
+        if armed:
+            raise Stop
+    signal.signal(signal.SIGALRM, interrupt)
+    program = kernel(COUNT, "count", 1)
+    target = counter()
+    graph = Device["CPU"].graph([GraphCall(program, (target,), (), (2, 1, 1))] * 3)
+    source = random.Random(5)
+    signal.setitimer(signal.ITIMER_REAL, 0.0007, 0.0007)
+    for turn in range(300):
+        try:
+            armed = True
+            while True:
+                program(target.memory, global_size=(2, 1, 1), wait=source.random() < 0.2)
+                graph()
+                Buffer("CPU", source.choice([10, 1000, 100000]), dtypes.uint8).allocate()
+        except Stop:
+            armed = False
+    armed = False
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    Device["CPU"].synchronize()
+    total = value(target)
+    program(target.memory, wait=True)
+    graph(wait=True)
+    print(value(target) - total)
+    """
+    assert run(script, CPU_PORTABLE=portable) == "7\n"
+
+
 def test_the_number_of_cores_is_a_setting() -> None:
     script = """
     program = kernel(COUNT, "count", 1)

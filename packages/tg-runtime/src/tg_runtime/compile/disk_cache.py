@@ -100,10 +100,12 @@ class DiskCache:
                 file.write(_MAGIC + hashlib.sha256(value).digest())
                 file.write(value)
             os.replace(private, path)
-        except OSError:
+        except BaseException as error:
             with contextlib.suppress(OSError):
                 os.unlink(private)
-            return
+            if isinstance(error, OSError):
+                return
+            raise
         with self._lock:
             self._writes += 1
             due = self._writes % _TRIM_INTERVAL == 1

@@ -49,16 +49,22 @@ class HCQCompiled(Compiled):
         self.waiter = waiter
         self.lock = fork_safe_lock(Rank.DEVICE)
         self.timeline_signal = HCQSignal(waiter)
-        self.timeline_value = 0
         self.ring = LaunchRing(self)
         # the name of what was submitted last, for the report of a hang
         self.last_submitted = ""
         self._deferred: deque[tuple[int, Callable[[], None]]] = deque()
         self._stamps: deque[PendingStamps] = deque()
 
+    @property
+    @abstractmethod
+    def timeline_value(self) -> int:
+        """What the timeline reaches when everything submitted is done."""
+
     @abstractmethod
     def submit_buffer(self, address: int, number: int, inline: bool) -> None:
         """Hand `number` commands at `address` to the queue; the caller holds the lock.
+
+        The last one raises the timeline to `timeline_value + 1`, which `timeline_value` then is.
 
         `inline`: running them in this thread is welcome, as they are short.
         """
@@ -73,7 +79,6 @@ class HCQCompiled(Compiled):
             for number, command in enumerate(commands):
                 for place, word in enumerate(encode(command)):
                     words[4 * number + place] = word
-            self.timeline_value = value
             self.last_submitted = name
             self.submit_buffer(self.ring.address + at, len(commands), inline)
         return value

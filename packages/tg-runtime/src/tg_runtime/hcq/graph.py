@@ -121,6 +121,8 @@ class HCQGraph:
         self.device = device
         self.calls = tuple(calls)
         self.names = tuple(call.name or _name_of(call) for call in calls)
+        named = zip(self.calls, self.names, strict=True)
+        self._kernel_names = tuple(name for call, name in named if call.program is not None)
         self.stamps = Stamps()
         address = device.timeline_signal.address
         self._recordings = [_Recording(calls, self.stamps, address) for _ in range(2)]
@@ -152,8 +154,8 @@ class HCQGraph:
             turn = self._turn
             recording = self._recordings[turn]
             self._turn = 1 - turn
-            if not device.has_passed(recording.last_value):
-                device.wait_for(recording.last_value)
+            # a replay that Ctrl-C stopped before its submission has no value to wait for
+            device.wait_for(min(recording.last_value, device.timeline_value))
             words = recording.words
             for slot, places in recording.inputs.items():
                 address = addresses[slot]
@@ -164,11 +166,13 @@ class HCQGraph:
             value = device.timeline_value + 1
             words[recording.signal_word] = value
             recording.last_value = value
-            device.timeline_value = value
             device.last_submitted = self.names[-1] if self.names else ""
+            stamps = None
             if profiling() or self._profiled[turn]:
-                self._patch_stamps(turn)
+                stamps = self._patch_stamps(turn)
             device.submit_buffer(recording.address, recording.number, inline)
+            if stamps is not None:
+                device.note_stamps(stamps, self._kernel_names)
         if not wait:
             return None
         device.wait_for(value)
@@ -199,18 +203,15 @@ class HCQGraph:
             cores = size if isinstance(size, int) else size.evaluate(var_vals)
             recording.words[word] = (recording.words[word] & 0xFFFFFFFF) | cores << 32
 
-    def _patch_stamps(self, turn: int) -> None:
-        """Let each kernel write its times, or none any more."""
+    def _patch_stamps(self, turn: int) -> Stamps | None:
+        """Let each kernel write its times, or none any more; where they will be."""
         recording = self._recordings[turn]
         wanted = profiling()
         stamps = Stamps(max(1, len(recording.stamp_words)))
         for number, word in enumerate(recording.stamp_words):
             recording.words[word] = stamps.address + 16 * number if wanted else 0
         self._profiled[turn] = wanted
-        if wanted and recording.stamp_words:
-            kernels = zip(self.calls, self.names, strict=True)
-            names = tuple(name for call, name in kernels if call.program is not None)
-            self.device.note_stamps(stamps, names)
+        return stamps if wanted and recording.stamp_words else None
 
     def __del__(self) -> None:
         recordings = getattr(self, "_recordings", ())

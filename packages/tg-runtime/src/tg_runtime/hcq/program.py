@@ -83,11 +83,10 @@ class HCQProgram:
                 *[buffer.address for buffer in buffers],
                 *vals,
             )
-            device.timeline_value = value
             device.last_submitted = self.name
+            device.submit_buffer(start, 2, inline)
             if profiled:
                 device.note_stamps(stamp, (self.name,))
-            device.submit_buffer(start, 2, inline)
         if not wait:
             return None
         device.wait_for(value)

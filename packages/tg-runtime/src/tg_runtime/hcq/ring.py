@@ -12,7 +12,9 @@ _SEGMENTS: Final = 8
 class Timeline(Protocol):
     """A queue's progress."""
 
-    timeline_value: int
+    @property
+    def timeline_value(self) -> int:
+        """What the timeline reaches when everything submitted is done."""
 
     def wait_for(self, value: int) -> None:
         """Wait until the queue has passed `value`."""
@@ -31,9 +33,8 @@ class LaunchRing:
         self.memory = view_memory(self.address, size)
         self._segment_size = size // _SEGMENTS
         self._last_use = [0] * _SEGMENTS
-        self._segment = 0
-        self._at = 0
-        self._end = self._segment_size
+        # segment, next free offset, end of the segment: replaced at once, whatever interrupts
+        self._position = (0, 0, self._segment_size)
 
     @property
     def largest(self) -> int:
@@ -42,18 +43,17 @@ class LaunchRing:
 
     def reserve(self, size: int) -> int:
         """The offset of `size` bytes, aligned to 8; at most `largest`."""
-        at = self._at
+        segment, at, limit = self._position
         end = at + size
-        if end > self._end:
-            at = self._enter_next_segment()
+        if end > limit:
+            segment, at, limit = self._next_segment(segment)
             end = at + size
-        self._at = (end + 7) & ~7
+        self._position = (segment, (end + 7) & ~7, limit)
         return at
 
-    def _enter_next_segment(self) -> int:
-        self._last_use[self._segment] = self._timeline.timeline_value
-        self._segment = (self._segment + 1) % _SEGMENTS
-        self._timeline.wait_for(self._last_use[self._segment])
-        start = self._segment * self._segment_size
-        self._end = start + self._segment_size
-        return start
+    def _next_segment(self, segment: int) -> tuple[int, int, int]:
+        self._last_use[segment] = self._timeline.timeline_value
+        following = (segment + 1) % _SEGMENTS
+        self._timeline.wait_for(self._last_use[following])
+        start = following * self._segment_size
+        return following, start, start + self._segment_size

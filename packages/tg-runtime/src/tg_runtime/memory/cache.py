@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
+from itertools import count
 from typing import Final
 
 from tg_uop.context import LRU, MAX_BUFFER_SIZE
@@ -42,9 +43,9 @@ class LRUAllocator(Allocator):
         self.cached_bytes = 0
         self.used_bytes = 0
         self.peak_bytes = 0
-        self._free: dict[int, list[int]] = {}
-        # address to block and timeline value, least recently freed first
-        self._cached: OrderedDict[int, tuple[Memory, int]] = OrderedDict()
+        # by size: number of the free, block, timeline value; the block freed last is the last one
+        self._free: dict[int, list[tuple[int, Memory, int]]] = {}
+        self._frees = count()
         self._live: Counter[int] = Counter()
         # freed, but not yet in the cache
         self._returned: deque[tuple[Memory, int, bool]] = deque()
@@ -104,8 +105,7 @@ class LRUAllocator(Allocator):
             memory, value, keep = self._returned.popleft()
             self.used_bytes -= memory.size
             self._live[memory.size] -= 1
-            self._free.setdefault(memory.size, []).append(memory.address)
-            self._cached[memory.address] = (memory, value)
+            self._free.setdefault(memory.size, []).append((next(self._frees), memory, value))
             self.cached_bytes += memory.size
             limit = self.cache_limit if keep else 0
             if limit is not None and self.cached_bytes > limit:
@@ -120,11 +120,11 @@ class LRUAllocator(Allocator):
         return released
 
     def _take_cached(self, rounded: int) -> Memory | None:
-        addresses = self._free.get(rounded)
-        if not addresses:
+        blocks = self._free.get(rounded)
+        if not blocks:
             return None
         # the block freed last is the one most likely to be in the processor's caches
-        memory, _ = self._cached.pop(addresses.pop())
+        _, memory, _ = blocks.pop()
         self.cached_bytes -= rounded
         return memory
 
@@ -187,8 +187,11 @@ class LRUAllocator(Allocator):
     def _shrink(self, keep: int) -> None:
         """Give back the blocks freed longest ago until `keep` bytes are left."""
         while self.cached_bytes > keep:
-            address, (memory, value) = self._cached.popitem(last=False)
-            self._free[memory.size].remove(address)
+            oldest = min((blocks for blocks in self._free.values() if blocks), default=None)
+            if oldest is None:
+                self.cached_bytes = 0
+                return
+            _, memory, value = oldest.pop(0)
             self.cached_bytes -= memory.size
             self.wait_timeline(value)
             self.system_free(memory)

@@ -85,7 +85,13 @@ class CPUDevice(HCQCompiled):
         allocator.attach(self)
         self.queue = self.processor.open_queue()
         self._submit = self.processor.submit
+        self._submitted = self.processor.submitted(self.queue)
         _devices.append(self)
+
+    @property
+    def timeline_value(self) -> int:
+        """What the timeline reaches when everything submitted is done."""
+        return self._submitted[0]
 
     def submit_buffer(self, address: int, number: int, inline: bool) -> None:
         """Hand a command buffer to the queue."""

@@ -31,6 +31,7 @@ _POOL_EPOCH, _POOL_SLEEPERS, _POOL_STOP, _POOL_LIVE = 0, 1, 16, 17
 _POOL_QUEUES, _POOL_SPINS = 18, 19
 _QUEUE_TAIL_64, _QUEUE_BELL, _QUEUE_SLEEPS, _QUEUE_STOP, _QUEUE_SPINS = 0, 2, 3, 4, 5
 _QUEUE_POOL_64, _QUEUE_HEAD_64, _QUEUE_OWNER = 3, 8, 18
+_QUEUE_SUBMITTED: Final = 32
 # A spin is one pause instruction (some 40 ns on Intel since Skylake, 10 to 20 ns elsewhere). A
 # helper spins through the gap between two kernels of one command buffer; a processor only through
 # the gap between two submits in a row, as it may hold the core that the host thread needs.
@@ -118,6 +119,10 @@ class NativeProcessor:
         if not self._queues[queue]:
             self._start(queue)
         self._submit(queue, commands, number, inline)
+
+    def submitted(self, queue: int) -> memoryview[int]:
+        """The word that the native code writes in the same call that submits."""
+        return view_memory(queue + _QUEUE_SUBMITTED, 8).cast("Q")
 
     def wait(self, signal: int, value: int, timeout_ns: int) -> bool:
         """Wait on a signal: a short spin, then asleep."""

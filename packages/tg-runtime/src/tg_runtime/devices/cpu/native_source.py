@@ -11,6 +11,7 @@ Layout of the records, in bytes (the Python side is `native.py`):
           72 i32 number of queues · 76 i32 spins of a helper before it sleeps · 128 ptr queues[64]
   queue   0 i64 tail · 8 i32 doorbell (futex) · 12 i32 processor sleeps · 16 i32 stop
           20 i32 spins of the processor before it sleeps · 24 ptr pool
+          32 i64 value that the signal at the end of the last command buffer raises
           64 i64 head · 72 i32 owner
           128 i64 ticket · 136 i64 function · 144 i64 arguments
           192 i32 done (futex) · 196 i32 someone waits for done
@@ -404,8 +405,8 @@ out:
   ret void
 }
 
-; append a command buffer; callers take turns. %inline: run it here when the queue is idle.
-; Gives 1 when it ran here.
+; append a command buffer, whose last command is a signal; callers take turns.
+; %inline: run it here when the queue is idle. Gives 1 when it ran here.
 define i32 @tg_submit(ptr %queue, i64 %commands, i64 %number, i32 %inline) {
 entry:
   %head.p = getelementptr i8, ptr %queue, i64 64
@@ -427,6 +428,14 @@ write:
   %number.p = getelementptr i8, ptr %entry.p, i64 8
   store i64 %commands, ptr %entry.p, align 8
   store i64 %number, ptr %number.p, align 8
+  %last = sub i64 %number, 1
+  %last.at = shl i64 %last, 5
+  %last.address = add i64 %commands, %last.at
+  %last.value.address = add i64 %last.address, 16
+  %last.value.p = inttoptr i64 %last.value.address to ptr
+  %last.value = load i64, ptr %last.value.p, align 8
+  %submitted.p = getelementptr i8, ptr %queue, i64 32
+  store i64 %last.value, ptr %submitted.p, align 8
   %tail.next = add i64 %tail, 1
   store atomic i64 %tail.next, ptr %queue seq_cst, align 8
   %wanted = icmp ne i32 %inline, 0

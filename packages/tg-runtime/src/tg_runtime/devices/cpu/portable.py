@@ -1,14 +1,17 @@
-"""The portable command processor: Python threads that read the same command buffers."""
+"""The portable command processor: Python threads that read the same command buffers.
+
+Threads hand work over through `SimpleQueue`, whose operations no interrupt (Ctrl-C) can tear, and
+look for signals again and again with growing pauses.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
 from itertools import count
 from queue import SimpleQueue
+from typing import Final
 
 from tg_runtime.hcq.commands import (
     COMMAND_SIZE,
@@ -24,7 +27,9 @@ from tg_runtime.hcq.commands import (
 from tg_runtime.host.fork import Rank, fork_safe_lock
 from tg_runtime.host.memory_map import view_memory
 
-_STOP_SECONDS = 2.0
+_STOP_SECONDS: Final = 2.0
+_FIRST_PAUSE_S: Final = 10e-6
+_LONGEST_PAUSE_S: Final = 1e-3
 _Kernel = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64)
 
 
@@ -37,28 +42,16 @@ def _write(address: int, value: int) -> None:
 
 
 class _Queue:
-    """Command buffers in order, and the thread that drains them."""
+    """Command buffers in order, and the thread that drains them; None ends it."""
 
     def __init__(self) -> None:
-        self.work: deque[tuple[int, int]] = deque()
-        self.bell = threading.Condition()
-        self.stopping = False
+        self.submitted = memoryview(bytearray(8)).cast("Q")
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """Have no thread and nothing to do."""
+        self.work: SimpleQueue[tuple[int, int] | None] = SimpleQueue()
         self.thread: threading.Thread | None = None
-
-    def push(self, entry: tuple[int, int]) -> None:
-        with self.bell:
-            self.work.append(entry)
-            self.bell.notify()
-
-    def drain(self, run: Callable[[int, int], None]) -> None:
-        """The loop of the queue's thread."""
-        while True:
-            with self.bell:
-                self.bell.wait_for(lambda: self.work or self.stopping)
-                if not self.work:
-                    return
-                entry = self.work.popleft()
-            run(*entry)
 
 
 class _SharedKernel:
@@ -119,7 +112,6 @@ class PortableProcessor:
 
     def __init__(self, threads: int) -> None:
         self._threads = max(1, threads)
-        self._signals = threading.Condition()
         self._names = count(1)
         self._queues: dict[int, _Queue] = {}
         self._helpers: _Helpers | None = None
@@ -136,9 +128,7 @@ class PortableProcessor:
         closed = self._queues.pop(queue, None)
         if closed is None:
             return
-        with closed.bell:
-            closed.stopping = True
-            closed.bell.notify_all()
+        closed.work.put(None)
         if closed.thread is not None:
             closed.thread.join(_STOP_SECONDS)
         if not self._queues and self._helpers is not None:
@@ -150,29 +140,41 @@ class PortableProcessor:
         target = self._queues[queue]
         if target.thread is None:
             target.thread = threading.Thread(
-                target=target.drain, args=(self._run,), name=f"tg-cpu-{queue}", daemon=True
+                target=self._drain, args=(target,), name=f"tg-cpu-{queue}", daemon=True
             )
             target.thread.start()
-        target.push((commands, number))
+        last = commands + (number - 1) * COMMAND_SIZE
+        target.work.put((commands, number))
+        target.submitted[0] = _read(last + 16)
+
+    def submitted(self, queue: int) -> memoryview[int]:
+        """A word that is written right after the submission."""
+        return self._queues[queue].submitted
 
     def wait(self, signal: int, value: int, timeout_ns: int) -> bool:
-        """Wait on a signal, asleep."""
-        limit = None if timeout_ns < 0 else timeout_ns * 1e-9
-        with self._signals:
-            return self._signals.wait_for(lambda: _read(signal) >= value, limit)
+        """Look at a signal again and again."""
+        pause = _FIRST_PAUSE_S
+        end = None if timeout_ns < 0 else time.monotonic_ns() + timeout_ns
+        while _read(signal) < value:
+            if end is not None and time.monotonic_ns() > end:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        return True
 
     def raise_signal(self, signal: int, value: int) -> None:
-        """Store a value and wake who waits."""
-        with self._signals:
-            _write(signal, value)
-            self._signals.notify_all()
+        """Store a value."""
+        _write(signal, value)
 
     def reset_after_fork(self) -> None:
         """The child of a fork has none of the threads."""
-        self._signals = threading.Condition()
         self._helpers = None
-        for name in self._queues:
-            self._queues[name] = _Queue()
+        for queue in self._queues.values():
+            queue.start_anew()
+
+    def _drain(self, queue: _Queue) -> None:
+        for commands, number in iter(queue.work.get, None):
+            self._run(commands, number)
 
     def _run(self, commands: int, number: int) -> None:
         words = view_memory(commands, number * COMMAND_SIZE).cast("Q")
@@ -193,10 +195,10 @@ class PortableProcessor:
                     pass
 
     def _exec(self, command: Exec) -> None:
-        kernel = _Kernel(command.function)
         if command.stamp:
             _write(command.stamp, time.perf_counter_ns())
         if command.cores == 1 or self._threads == 1:
+            kernel = _Kernel(command.function)
             for core in range(command.cores):
                 kernel(command.arguments, core)
         else:

@@ -20,7 +20,14 @@ class CommandProcessor(Protocol):
     def submit(self, queue: int, commands: int, number: int, inline: bool) -> None:
         """Append a command buffer; `inline` allows to run it in the calling thread.
 
-        Calls for one queue must take turns.
+        Its last command is a Signal. Calls for one queue must take turns.
+        """
+
+    def submitted(self, queue: int) -> memoryview[int]:
+        """One word: the value that the last signal of what was submitted raises.
+
+        It changes in one step with the submission, so that an exception between two steps of the
+        caller (Ctrl-C) cannot tear the two apart.
         """
 
     def wait(self, signal: int, value: int, timeout_ns: int) -> bool:
