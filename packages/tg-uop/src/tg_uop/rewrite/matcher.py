@@ -146,7 +146,7 @@ class PatternMatcher:
 
     __slots__ = ("__weakref__", "_by_op", "_live_ops", "rules", "settled", "table")
 
-    def __init__(self, rules: Iterable[RuleLike], pure: bool = False) -> None:
+    def __init__(self, rules: Iterable[RuleLike], *, pure: bool = False) -> None:
         made = [r if isinstance(r, Rule) else Rule(r[0], r[1]) for r in rules]
         self.rules: tuple[Rule, ...] = tuple(dict.fromkeys(made))
         self._by_op: dict[Ops, tuple[Rule, ...]] = {}
@@ -158,7 +158,7 @@ class PatternMatcher:
     def __add__(self, other: PatternMatcher) -> PatternMatcher:
         """The rules of both; pure only if both are."""
         pure = self.settled is not None and other.settled is not None
-        return PatternMatcher(chain(self.rules, other.rules), pure)
+        return PatternMatcher(chain(self.rules, other.rules), pure=pure)
 
     def __len__(self) -> int:
         return len(self.rules)

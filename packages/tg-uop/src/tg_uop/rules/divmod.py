@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from math import gcd
 
 from tg_uop.dtype.dtype import dtypes
-from tg_uop.ir.infer.bounds import WEAKINT_LIMIT
 from tg_uop.ir.ops import Ops
 from tg_uop.ir.uop import UOp
 from tg_uop.rewrite.matcher import PatternMatcher, rule
@@ -123,7 +122,8 @@ def divide_sum(node: UOp, x: UOp, divisor: UOp) -> UOp | None:
     return None
 
 
-def _written(value: Linear, node: UOp) -> UOp | None:
+def written(value: Linear, node: UOp) -> UOp | None:
+    """The sum in the dtype of `node`, None if a part of it might wrap there."""
     return write(value, node) if can_write(value, node.dtype) else None
 
 
@@ -132,13 +132,13 @@ def _divide_exactly(node: UOp, value: Linear, d: int) -> UOp | None:
     common = gcd(d, value.constant, *value.terms.values())
     if common == 1:
         return None
-    smaller = _written(value.divided(common), node)
+    smaller = written(value.divided(common), node)
     return None if smaller is None else divide(smaller, d // common)
 
 
 def _divide_negative(node: UOp, x: UOp, value: Linear, d: int) -> UOp | None:
     """x / d == -(-x / d), where x is never positive."""
-    positive = _written(value.scaled(-1), node)
+    positive = written(value.scaled(-1), node)
     if positive is None or not fits(-int(x.vmin), -int(x.vmin), node.dtype):
         return None
     return divide(positive, d) * UOp.const(node.dtype, -1)
@@ -149,7 +149,7 @@ def _whole_quotient(node: UOp, value: Linear, d: int) -> UOp | None:
     for quotient, rest in splits(value, d):
         k = constant_quotient(rest, d)
         if k is not None:
-            result = _written(quotient.shifted(k), node)
+            result = written(quotient.shifted(k), node)
             if result is not None:
                 return result
     return None
@@ -162,7 +162,7 @@ def _cancel_divisor(node: UOp, value: Linear, d: int) -> UOp | None:
         k = constant_quotient(rest, g)
         if k is None:
             continue
-        smaller = _written(quotient.shifted(k), node)
+        smaller = written(quotient.shifted(k), node)
         if smaller is not None and smaller.vmin >= 0:
             return divide(smaller, d // g)
     return None
@@ -176,11 +176,11 @@ def _take_out_multiples(node: UOp, value: Linear, d: int) -> UOp | None:
     quotient, rest = quotient.shifted(-borrowed), rest.shifted(borrowed * d)
     if not quotient.terms and not quotient.constant:
         return None
-    smaller = _written(rest, node)
+    smaller = written(rest, node)
     if smaller is None or smaller.vmin < 0:
         return None
     quotient.add(divide(smaller, d), 1)
-    return _written(quotient, node)
+    return written(quotient, node)
 
 
 def _divide_nested(node: UOp, value: Linear, d: int) -> UOp | None:
@@ -195,7 +195,7 @@ def _divide_nested(node: UOp, value: Linear, d: int) -> UOp | None:
     if term.op is Ops.IDIV:
         if not fits(inner * d, inner * d, node.dtype):
             return None
-        dividend = _written(linear(x).shifted(value.constant * inner), node)
+        dividend = written(linear(x).shifted(value.constant * inner), node)
         if dividend is None or dividend.vmin < 0:
             return None
         return divide(dividend, inner * d)
@@ -248,7 +248,7 @@ def _common_factor_out(node: UOp, value: Linear, d: int) -> UOp | None:
         return None
     if common == d:
         return constant_like(node, 0)
-    smaller = _written(value.divided(common), node)
+    smaller = written(value.divided(common), node)
     if smaller is None:
         return None
     return remainder(smaller, d // common) * UOp.const(node.dtype, common)
@@ -256,7 +256,7 @@ def _common_factor_out(node: UOp, value: Linear, d: int) -> UOp | None:
 
 def _reduce_negative(node: UOp, x: UOp, value: Linear, d: int) -> UOp | None:
     """x mod d == -(-x mod d), where x is never positive."""
-    positive = _written(value.scaled(-1), node)
+    positive = written(value.scaled(-1), node)
     if positive is None or not fits(-int(x.vmin), -int(x.vmin), node.dtype):
         return None
     return remainder(positive, d) * UOp.const(node.dtype, -1)
@@ -267,7 +267,7 @@ def _whole_remainder(node: UOp, value: Linear, d: int) -> UOp | None:
     for _, rest in splits(value, d):
         k = constant_quotient(rest, d)
         if k is not None:
-            result = _written(rest.shifted(-k * d), node)
+            result = written(rest.shifted(-k * d), node)
             if result is not None:
                 return result
     return None
@@ -280,14 +280,14 @@ def _factor_out(node: UOp, value: Linear, d: int) -> UOp | None:
         k = constant_quotient(rest, g)
         if k is None:
             continue
-        smaller = _written(quotient.shifted(k), node)
+        smaller = written(quotient.shifted(k), node)
         if smaller is None or smaller.vmin < 0:
             continue
         result = rest.shifted(-g * k)
         result.add(remainder(smaller, d // g), g)
-        written = _written(result, node)
-        if written is not None:
-            return written
+        spelled = written(result, node)
+        if spelled is not None:
+            return spelled
     return None
 
 
@@ -299,7 +299,7 @@ def _reduce_coefficients(node: UOp, value: Linear, d: int) -> UOp | None:
         rest = rest.shifted(-(low // d) * d)
     if rest.terms == value.terms and rest.constant == value.constant:
         return None
-    smaller = _written(rest, node)
+    smaller = written(rest, node)
     if smaller is None or smaller.vmin < 0:
         return None
     result = remainder(smaller, d)
@@ -316,100 +316,6 @@ def _without_inner_remainders(value: Linear, d: int) -> Linear:
         else:
             result.add(term, c)
     return result
-
-
-# *** quotient and remainder together ***
-
-
-@rule(UPat(Ops.ADD, INTEGERS, name="total"), law="(x / d) * d + x mod d == x")
-def recombine(total: UOp) -> UOp | None:
-    """Also ((x/d) mod c) * d + x mod d == x mod (c*d). For any signs, and modulo the width."""
-    last = term_and_factor(total.src[1])[0]
-    if last.op not in (Ops.MOD, Ops.IDIV):
-        return None
-    value = linear(total, exact=False)
-    for term, c in value.terms.items():
-        joined = None
-        if term.op is Ops.MOD:
-            joined = _join_remainder(value, term, c)
-        elif term.op is Ops.IDIV:
-            joined = _join_quotient(value, term, c)
-        if joined is not None:
-            return write(joined, total)
-    return None
-
-
-def _join_remainder(value: Linear, term: UOp, c: int) -> Linear | None:
-    """The sum with `c * (x mod d)` joined to a multiple of x / d that is there."""
-    x, divisor = term.src
-    d = integer_constant(divisor)
-    if d is None:
-        return _join_symbolic(value, term, c)
-    if d <= 0 or not _has_multiple(value, term, c * d):
-        return None
-    quotient = _simplified(divide(x, d))
-    wanted = linear(quotient, exact=False).scaled(c * d)
-    if wanted.terms and all(value.terms.get(t) == k for t, k in wanted.terms.items()):
-        rest = value.plus(wanted, -1)
-        return _replaced(rest, {term: c}, linear(x, exact=False), c)
-    for other, k in value.terms.items():
-        if other.op is Ops.MOD and other.src[0] is quotient and k == c * d:
-            outer = integer_constant(other.src[1])
-            if outer is not None and outer > 0 and fits(outer * d, outer * d, x.dtype):
-                joined = Linear({remainder(x, outer * d): 1})
-                return _replaced(value, {term: c, other: k}, joined, c)
-    return None
-
-
-def _join_quotient(value: Linear, term: UOp, c: int) -> Linear | None:
-    """The sum with `c * (x / d)` joined to x mod d, however that is written."""
-    x, divisor = term.src
-    d = integer_constant(divisor)
-    if d is None or d <= 0 or c % d or len(value.terms) == 1:
-        return None
-    rest = _simplified(remainder(x, d))
-    if rest.op is Ops.MOD and rest.src[0] is x:
-        return None
-    wanted = linear(rest, exact=False).scaled(c // d)
-    if not wanted.terms or any(value.terms.get(t) != k for t, k in wanted.terms.items()):
-        return None
-    return _replaced(value.plus(wanted, -1), {term: c}, linear(x, exact=False), c // d)
-
-
-def _has_multiple(value: Linear, term: UOp, factor: int) -> bool:
-    """Whether another term than `term` has a multiple of `factor`: a quick test."""
-    return any(k % factor == 0 and other is not term for other, k in value.terms.items())
-
-
-def _join_symbolic(value: Linear, term: UOp, c: int) -> Linear | None:
-    """(x / d) * d + x mod d == x, for a symbolic d that is never 0."""
-    x, divisor = term.src
-    if divisor.vmin <= 0 <= divisor.vmax:
-        return None
-    quotient = x.alu(Ops.IDIV, divisor)
-    for whole in (quotient * divisor, divisor * quotient):
-        if value.terms.get(whole) == c:
-            return _replaced(value, {term: c, whole: c}, linear(x, exact=False), c)
-    return None
-
-
-def _simplified(node: UOp) -> UOp:
-    """A quotient or remainder as the rules of this file write it."""
-    for _ in range(8):
-        if node.op not in (Ops.IDIV, Ops.MOD):
-            return node
-        shorter = DIVISION.rewrite(node)
-        if shorter is None:
-            return node
-        node = shorter
-    return node
-
-
-def _replaced(value: Linear, gone: dict[UOp, int], joined: Linear, factor: int) -> Linear:
-    result = Linear(dict(value.terms), value.constant)
-    for term, c in gone.items():
-        result.add(term, -c)
-    return result.plus(joined, factor)
 
 
 # *** division by a symbolic size ***
@@ -479,71 +385,19 @@ def divide_by_symbol(node: UOp, x: UOp, d: UOp) -> UOp | None:
     return write(quotient, node) + smaller.alu(Ops.IDIV, d)
 
 
-# *** floor division of what may be negative ***
-
-NEGATIVE_REMAINDER = UPat(
-    Ops.CMPLT, src=(UPat(Ops.MOD, src=(INT_X, DIVISOR), name="left"), UPat.const(0))
-)
-
-
-def _shift_up(x: UOp, d: int) -> tuple[UOp, int] | None:
-    """(x + d*k, k), not negative; None if x has no lower bound or the sum might wrap."""
-    if x.vmin <= -WEAKINT_LIMIT or d <= 0:
-        return None
-    k = -(int(x.vmin) // d)
-    value = linear(x).shifted(k * d)
-    if not can_write(value, x.dtype):
-        return None
-    shifted = write(value, x)
-    return (shifted, k) if shifted.vmin >= 0 else None
-
-
-@rule(
-    UPat(Ops.WHERE, INTEGERS, src=(NEGATIVE_REMAINDER, UPat.var("lower"), UPat.var("upper"))),
-    law="floor(x / d) == (x + d*k) / d - k",
-)
-def floor_of_bounded(x: UOp, divisor: UOp, left: UOp, lower: UOp, upper: UOp) -> UOp | None:
-    """Floor division and its remainder, as the operators write them, where x has a lower bound.
-
-    Then k makes the dividend positive, so that truncation is floor.
-    """
-    d = integer_constant(divisor)
-    value = linear(upper)
-    step = linear(lower).plus(value, -1)
-    if d is None or step.terms:
-        return None
-    for term, c in value.terms.items():
-        is_remainder = term is left and step.constant == c * d
-        is_quotient = (
-            term.op is Ops.IDIV
-            and term.src[0] is x
-            and term.src[1] is divisor
-            and step.constant == -c
-        )
-        found = _shift_up(x, d) if is_remainder or is_quotient else None
-        if found is None:
-            continue
-        shifted, k = found
-        result = value.plus(Linear({term: c}, 0), -1)
-        if is_remainder:
-            result.add(remainder(shifted, d), c)
-        else:
-            result.add(divide(shifted, d), c)
-            result.constant -= c * k
-        return _written(result, upper)
-    return None
-
-
 DIVISION = PatternMatcher(
     [divide_twice, divide_sum, divide_by_symbol, reduce_sum],
     pure=True,
 )
-RECOMBINE = PatternMatcher(
-    [recombine],
-    pure=True,
-)
-FLOOR = PatternMatcher(
-    [floor_of_bounded],
-    pure=True,
-)
-DIVMOD = DIVISION + RECOMBINE + FLOOR
+
+
+def simplified(node: UOp) -> UOp:
+    """A quotient or remainder as the rules of this file write it."""
+    for _ in range(8):
+        if node.op not in (Ops.IDIV, Ops.MOD):
+            return node
+        shorter = DIVISION.rewrite(node)
+        if shorter is None:
+            return node
+        node = shorter
+    return node

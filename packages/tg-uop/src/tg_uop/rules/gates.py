@@ -12,15 +12,27 @@ from tg_uop.rules.bounds import BOUNDS, COMPARISON
 from tg_uop.rules.casts import CASTS
 from tg_uop.rules.conditions import Fact, conjuncts, fact_of, impossible, joined, narrowed
 from tg_uop.rules.constants import constant_like, is_constant, is_invalid
-from tg_uop.rules.divmod import DIVMOD
+from tg_uop.rules.divmod import DIVISION
 from tg_uop.rules.fold import FOLD
 from tg_uop.rules.invalid import INVALID_INDEX
 from tg_uop.rules.logic import LOGIC, negation
+from tg_uop.rules.recombine import RECOMBINE
 
 COND = UPat.var("cond", dtypes.bool)
 
 # What expressions are simplified with under a condition.
-CORE = FOLD + INVALID_INDEX + ALGEBRA + LOGIC + CASTS + BOUNDS + SPELLING + DIVMOD + COMPARISON
+CORE = (
+    FOLD
+    + INVALID_INDEX
+    + ALGEBRA
+    + LOGIC
+    + CASTS
+    + BOUNDS
+    + SPELLING
+    + DIVISION
+    + RECOMBINE
+    + COMPARISON
+)
 
 
 def _facts(conditions: list[UOp]) -> list[Fact]:
