@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from tg_runtime import Device
+from tg_uop import Ops, UOp
+from tg_uop.context import NO_MEMORY_PLANNER
+from tg_uop.ir.walk import toposort
+
 from tg_tensor.engine.run import run_linear
 from tg_tensor.multi.rules import per_device
 from tg_tensor.schedule.hazards import VIEWS
 from tg_tensor.schedule.pipeline import Schedule, ScheduleOptions, create_schedule
 from tg_tensor.schedule.protect import protect
 from tg_tensor.schedule.roots import is_constant, is_in_memory
-from tg_uop import Ops, UOp
-from tg_uop.context import NO_MEMORY_PLANNER
-from tg_uop.ir.walk import toposort
 
 
 class Recorder(Protocol):
@@ -77,6 +78,8 @@ def realize(
 
 def is_settled(node: UOp) -> bool:
     """Whether nothing needs to run: the value is memory without pending writes, or a number."""
+    if node.op is Ops.MULTI:
+        return all(is_settled(shard) for shard in node.src)
     below = node
     while below.op in VIEWS:
         below = below.src[0]
