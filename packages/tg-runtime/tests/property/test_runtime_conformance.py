@@ -325,19 +325,7 @@ def test_a_closed_store_does_nothing() -> None:
     assert found == [v if (v - 1) % 3 == 0 else 0 for v in range(1, 21)]
 
 
-@pytest.mark.parametrize(
-    "size",
-    [
-        1,
-        16,
-        pytest.param(
-            9,
-            marks=pytest.mark.xfail(
-                strict=False, reason="simplify drops the gate of a load in a gated address"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("size", [1, 9, 16])
 def test_a_gather_reads_where_it_is_told(size: int) -> None:
     places = [n * 7 % 5 for n in range(size)]
     i = loop(size, 0)

@@ -15,8 +15,8 @@ from tg_runtime.devices.cpu.native_source import (
     MAX_QUEUES,
     RING_ENTRIES,
     native_source,
-    supported,
 )
+from tg_runtime.devices.cpu.native_waiting import futex_call, supported
 from tg_runtime.errors import DeviceUnavailableError, ObjectFileError, RuntimeFailure
 from tg_runtime.host.dynlib import LINUX, libc, symbol_address
 from tg_runtime.host.elf import LoadedObject, load_object
@@ -44,7 +44,6 @@ _STOP_SECONDS: Final = 2.0
 _FAULTS: Final = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
 _WAKE_ALL: Final = 0x7FFFFFFF
 _FUTEX_WAKE_PRIVATE: Final = 129
-_FUTEX_CALL: Final = {"x86_64": 202, "aarch64": 98}
 
 
 def why_not_native() -> str:
@@ -194,7 +193,7 @@ class NativeProcessor:
 
     @staticmethod
     def _wake(address: int) -> None:
-        call = ctypes.c_long(_FUTEX_CALL[machine()])
+        call = ctypes.c_long(futex_call(machine()))
         pointer = ctypes.c_void_p(address)
         libc().syscall(call, pointer, ctypes.c_long(_FUTEX_WAKE_PRIVATE), ctypes.c_long(_WAKE_ALL))
 

@@ -23,77 +23,24 @@ free. The owner of the queue takes from below, helpers from above, each by compa
 equal parts meet the same thread in every kernel where the timing allows. Function and arguments are
 written only while nothing is free and the generation changes with them, therefore a successful swap
 proves that what was read before it belongs together.
-
-Sleeping: every sleeper announces itself, re-checks, then waits on a futex; every waker changes the
-word first and looks for sleepers after (sequentially consistent), so no wake-up is lost.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# system call number of futex (Linux, asm/unistd.h) and the hint that eases a spinning core
-_FUTEX: Final = {"x86_64": 202, "aarch64": 98}
-_PAUSE: Final = {
-    "x86_64": ("@llvm.x86.sse2.pause()", "@llvm.x86.sse2.pause()"),
-    "aarch64": ("@llvm.aarch64.hint(i32)", "@llvm.aarch64.hint(i32 1)"),  # 1 is yield
-}
+from tg_runtime.devices.cpu.native_waiting import waiting_source
 
 RING_ENTRIES: Final = 1024
 MAX_QUEUES: Final = 64
-MAX_CORES: Final = 0xFFFF
-
-ENTRY_POINTS: Final = ("tg_submit", "tg_wait", "tg_now", "tg_helper", "tg_processor")
-
-
-def supported(arch: str) -> bool:
-    """Whether there is a native processor for this architecture."""
-    return arch in _FUTEX
 
 
 def native_source(arch: str) -> str:
     """The module as LLVM IR."""
-    declared, called = _PAUSE[arch]
-    text = _SOURCE.replace("$FUTEX", str(_FUTEX[arch]))
-    return text.replace("$DECLARE_PAUSE", declared).replace("$PAUSE", called)
+    return waiting_source(arch) + _SOURCE
 
 
 _SOURCE: Final = """
-declare i64 @syscall(i64, ...)
-declare i32 @clock_gettime(i32, ptr)
-declare ptr @memmove(ptr, ptr, i64)
-declare void $DECLARE_PAUSE
-
-define internal void @pause() alwaysinline {
-  call void $PAUSE
-  ret void
-}
-
-; FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129; timeout may be null
-define internal void @futex_wait(ptr %word, i32 %seen, ptr %timeout) noinline {
-  %r = call i64 (i64, ...) @syscall(i64 $FUTEX, ptr %word, i64 128, i32 %seen, ptr %timeout,
-                                    ptr null, i64 0)
-  ret void
-}
-
-define internal void @futex_wake(ptr %word, i32 %number) noinline {
-  %r = call i64 (i64, ...) @syscall(i64 $FUTEX, ptr %word, i64 129, i32 %number, ptr null,
-                                    ptr null, i64 0)
-  ret void
-}
-
-; CLOCK_MONOTONIC = 1, in nanoseconds
-define i64 @tg_now() {
-  %time = alloca [2 x i64], align 16
-  %r = call i32 @clock_gettime(i32 1, ptr %time)
-  %s = load i64, ptr %time, align 8
-  %np = getelementptr i8, ptr %time, i64 8
-  %n = load i64, ptr %np, align 8
-  %sn = mul i64 %s, 1000000000
-  %t = add i64 %sn, %n
-  ret i64 %t
-}
-
 ; take the lowest (%up) or highest free core id of the queue's kernel and run it; false when none is
 define internal i1 @take_part(ptr %queue, i1 %up) {
 entry:
@@ -200,74 +147,6 @@ awake:
   br label %out
 out:
   ret void
-}
-
-define internal void @raise_signal(ptr %signal, i64 %value) noinline {
-  store atomic i64 %value, ptr %signal seq_cst, align 8
-  %waiters.p = getelementptr i8, ptr %signal, i64 8
-  %waiters = load atomic i32, ptr %waiters.p seq_cst, align 4
-  %someone = icmp ne i32 %waiters, 0
-  br i1 %someone, label %wake, label %out
-wake:
-  call void @futex_wake(ptr %signal, i32 2147483647)
-  br label %out
-out:
-  ret void
-}
-
-; true when the signal has reached the value, false after %timeout nanoseconds (negative: never)
-define i32 @tg_wait(ptr %signal, i64 %value, i64 %timeout, i32 %patience) {
-entry:
-  %span = alloca [2 x i64], align 16
-  %waiters.p = getelementptr i8, ptr %signal, i64 8
-  br label %look
-look:
-  %spins = phi i32 [ 0, %entry ], [ %spins.next, %spin ]
-  %v = load atomic i64, ptr %signal acquire, align 8
-  %reached = icmp sge i64 %v, %value
-  br i1 %reached, label %yes, label %more
-more:
-  %patient = icmp ult i32 %spins, %patience
-  br i1 %patient, label %spin, label %sleep
-spin:
-  call void @pause()
-  %spins.next = add i32 %spins, 1
-  br label %look
-sleep:
-  %start = call i64 @tg_now()
-  %end = add i64 %start, %timeout
-  %forever = icmp slt i64 %timeout, 0
-  %seconds = sdiv i64 %timeout, 1000000000
-  %rest = srem i64 %timeout, 1000000000
-  store i64 %seconds, ptr %span, align 8
-  %rest.p = getelementptr i8, ptr %span, i64 8
-  store i64 %rest, ptr %rest.p, align 8
-  %limit = select i1 %forever, ptr null, ptr %span
-  br label %announce
-announce:
-  %w0 = atomicrmw add ptr %waiters.p, i32 1 seq_cst, align 4
-  %v2 = load atomic i64, ptr %signal seq_cst, align 8
-  %reached2 = icmp sge i64 %v2, %value
-  br i1 %reached2, label %awake, label %block
-block:
-  %low = trunc i64 %v2 to i32
-  call void @futex_wait(ptr %signal, i32 %low, ptr %limit)
-  br label %awake
-awake:
-  %w1 = atomicrmw sub ptr %waiters.p, i32 1 seq_cst, align 4
-  %v3 = load atomic i64, ptr %signal acquire, align 8
-  %reached3 = icmp sge i64 %v3, %value
-  br i1 %reached3, label %yes, label %late
-late:
-  br i1 %forever, label %announce, label %clock
-clock:
-  %now = call i64 @tg_now()
-  %over = icmp sge i64 %now, %end
-  br i1 %over, label %no, label %announce
-yes:
-  ret i32 1
-no:
-  ret i32 0
 }
 
 define internal void @run_commands(ptr %queue, i64 %address, i64 %number) {
