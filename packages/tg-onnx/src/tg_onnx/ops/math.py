@@ -253,9 +253,7 @@ def shrink(x: Tensor, *, bias: float = 0.0, lambd: float = 0.5) -> Tensor:
 @operator("Gelu", since=20)
 def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
     """Exact, or by tanh."""
-    if approximate == "tanh":
-        return x.gelu()
-    return x * 0.5 * (1 + (x / pymath.sqrt(2)).erf())
+    return x.gelu(approximate)
 
 
 @operator("CumSum", host=(1,))

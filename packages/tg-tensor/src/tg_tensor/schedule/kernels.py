@@ -63,7 +63,8 @@ class KernelBuilder:
 
     def _with_common_loops(self, root: Root, value: UOp) -> UOp:
         """Roots of one kernel that reduce do so in the same loops."""
-        if len(self.group.roots) == 1 or not root.reduce_loops:
+        group = self.group
+        if len(group.roots) == 1 or not group.shares_loops or not root.reduce_loops:
             return value
         loops = enumerate(root.reduce_loops)
         return value.substitute({loop: named_reduce_loop(loop, place) for place, loop in loops})
@@ -176,7 +177,8 @@ class KernelBuilder:
         if self.zero_outside.get(value, frozenset()).issuperset(gates):
             return value
         padded = conjunction(gates).where(value, UOp.const(value.dtype, 0))
-        self.zero_outside[padded] = frozenset((*access.gates, *gates))
+        # of the conditions outside, only those that the value inside keeps hold for the choice too
+        self.zero_outside[padded] = self.zero_outside.get(value, frozenset()) | set(gates)
         return padded
 
     def _note_zeros(self, value: UOp, access: Access) -> None:
