@@ -27,10 +27,13 @@ def optimize_reduction(view: Scheduler, options: Options) -> Scheduler:
     if output_lane is not None:
         steps = max((f.steps for f in facts if output_lane in f.outputs), default=1)
         _lanes_along_output(planner, output_lane, steps)
+    split: set[UOp] = set()
     for fact in facts:
         depends = output_lane is not None and output_lane in fact.outputs
         lane = None if depends else _reduce_lane(fact)
-        if lane is not None:
+        # reductions side by side can share their loops: the first has split them for all
+        if lane is not None and lane not in split:
+            split.update(fact.reduced)
             _lanes_along_reduce(planner, fact, lane)
     _unroll_short(planner, list(inner))
     return view
