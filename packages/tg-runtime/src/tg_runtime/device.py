@@ -47,15 +47,16 @@ class Memory:
     """Some bytes of a device: the handle that programs take.
 
     `address` is what kernels see, 0 where there are no addresses. `owner` keeps foreign memory
-    alive.
+    alive. Work that used these bytes for something else is done at timeline value `ready`.
     """
 
-    __slots__ = ("address", "owner", "size")
+    __slots__ = ("address", "owner", "ready", "size")
 
     def __init__(self, address: int, size: int, owner: object = None) -> None:
         self.address = address
         self.size = size
         self.owner = owner
+        self.ready = 0
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.address:#x}, {self.size})"
@@ -102,8 +103,11 @@ class Allocator(ABC):
         """Give memory back; work that was submitted before may still use it."""
 
     @abstractmethod
-    def copy_in(self, target: Memory, source: memoryview) -> None:
-        """Bytes of the host into the device, after everything submitted before."""
+    def copy_in(self, target: Memory, source: memoryview, fresh: bool = False) -> None:
+        """Bytes of the host into the device, after everything submitted before.
+
+        `fresh`: no work was given this memory since it was allocated, so there is less to wait for.
+        """
 
     @abstractmethod
     def copy_out(self, target: memoryview, source: Memory) -> None:

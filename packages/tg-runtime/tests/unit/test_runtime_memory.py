@@ -9,9 +9,20 @@ import random
 import struct
 import subprocess
 import sys
+import threading
 
 import pytest
-from tg_runtime import Buffer, BufferSpec, Device, Memory, MultiBuffer, memory_counter
+from tg_runtime import (
+    Buffer,
+    BufferSpec,
+    Device,
+    HCQSignal,
+    HWQueue,
+    Memory,
+    MultiBuffer,
+    memory_counter,
+)
+from tg_runtime.devices.cpu.device import CPUDevice
 from tg_runtime.devices.cpu.memory import CPUAllocator
 from tg_runtime.devices.npy.device import address_of, foreign_buffer
 from tg_runtime.errors import BufferUseError, OutOfMemoryError
@@ -218,7 +229,7 @@ class SmallDevice(LRUAllocator):
     def wait_timeline(self, value: int) -> None:
         self.waited.append(value)
 
-    def copy_in(self, target: Memory, source: memoryview) -> None:
+    def copy_in(self, target: Memory, source: memoryview, fresh: bool = False) -> None:
         raise NotImplementedError
 
     def copy_out(self, target: memoryview, source: Memory) -> None:
@@ -381,6 +392,32 @@ def test_pages_are_zeroed_and_aligned(size: int) -> None:
 def test_buffers_are_aligned_for_vectors() -> None:
     for size in (1, 63, 1000, 100000, 5 << 20):
         assert Buffer("CPU", size, dtypes.uint8).memory.address % 64 == 0
+
+
+def test_fresh_memory_is_filled_while_the_queue_works() -> None:
+    device = Device["CPU"]
+    assert isinstance(device, CPUDevice)
+    Buffer("CPU", 4, dtypes.uint8, initial_value=b"init").as_memoryview()
+    used = Buffer("CPU", 77777, dtypes.uint8, initial_value=bytes(77777))
+    gate = HCQSignal(device.waiter)
+    HWQueue().wait(gate, 1).submit(device)
+    # memory that no work has seen is filled at once; this would hang otherwise
+    fresh = Buffer("CPU", 55555, dtypes.uint8, initial_value=b"x" * 55555)
+    # memory that may be in use is not
+    del used
+    filled: list[Buffer] = []
+
+    def refill() -> None:
+        filled.append(Buffer("CPU", 77777, dtypes.uint8, initial_value=b"y" * 77777))
+
+    other = threading.Thread(target=refill)
+    other.start()
+    other.join(0.05)
+    assert not filled
+    gate.value = 1
+    other.join(20)
+    assert bytes(filled[0].as_memoryview()) == b"y" * 77777
+    assert bytes(fresh.as_memoryview()) == b"x" * 55555
 
 
 def test_buffers_travel_with_their_bytes() -> None:

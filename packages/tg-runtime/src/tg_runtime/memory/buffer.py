@@ -196,10 +196,11 @@ class Buffer:
     def copyin(self, source: memoryview) -> Buffer:
         """Fill from bytes of the host. Raises `BufferUseError` when the sizes differ."""
         flat = self._flat(source, "copy into")
+        fresh = not self.is_allocated()
         memory = self.ensure_allocated()._require()
         if self.nbytes:
             with span(self.device, f"copyin {self.nbytes}", "copy"):
-                self._allocator_of(self.device).copy_in(memory, flat)
+                self._allocator_of(self.device).copy_in(memory, flat, fresh and not self.is_view)
         return self
 
     def copyout(self, target: memoryview) -> memoryview:
@@ -234,6 +235,7 @@ class Buffer:
                 reason=f"{source} has {source.nbytes} bytes, {self.nbytes} are needed",
             )
         source_memory = source._allocated("copy from")
+        fresh = not self.base.is_allocated() and not self.is_view
         memory = self.ensure_allocated()._require()
         if self.nbytes == 0:
             return self
@@ -241,14 +243,16 @@ class Buffer:
             origin = Device[source.device]
             allocator = self._allocator_of(self.device)
             if not allocator.transfer(memory, source_memory, self.nbytes, origin):
-                self._copy_through_host(memory, source_memory, origin)
+                self._copy_through_host(memory, source_memory, origin, fresh)
         return self
 
-    def _copy_through_host(self, memory: Memory, source: Memory, origin: Compiled) -> None:
+    def _copy_through_host(
+        self, memory: Memory, source: Memory, origin: Compiled, fresh: bool
+    ) -> None:
         allocator = self._allocator_of(self.device)
         reachable = origin.allocator.host_view(source)
         if reachable is not None:
-            allocator.copy_in(memory, reachable[: self.nbytes])
+            allocator.copy_in(memory, reachable[: self.nbytes], fresh)
             return
         reachable = allocator.host_view(memory)
         if reachable is not None:

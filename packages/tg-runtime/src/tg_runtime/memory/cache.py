@@ -124,7 +124,8 @@ class LRUAllocator(Allocator):
         if not blocks:
             return None
         # the block freed last is the one most likely to be in the processor's caches
-        _, memory, _ = blocks.pop()
+        _, memory, value = blocks.pop()
+        memory.ready = value
         self.cached_bytes -= rounded
         return memory
 

@@ -18,7 +18,7 @@ class HostAllocator(LRUAllocator):
         """Unmap the pages."""
         unmap_pages(memory.address, memory.size)
 
-    def copy_in(self, target: Memory, source: memoryview) -> None:
+    def copy_in(self, target: Memory, source: memoryview, fresh: bool = False) -> None:
         """A copy by this thread."""
         view_memory(target.address, source.nbytes)[:] = source
 

@@ -104,9 +104,12 @@ class CPUAllocator(LRUAllocator):
             return
         super().free(memory, options)
 
-    def copy_in(self, target: Memory, source: memoryview) -> None:
-        """Waits for the queue, then copies in this thread."""
-        self.queue.synchronize()
+    def copy_in(self, target: Memory, source: memoryview, fresh: bool = False) -> None:
+        """Waits for the queue, as far as it concerns this memory, then copies in this thread."""
+        if fresh:
+            self.queue.wait_for(target.ready)
+        else:
+            self.queue.synchronize()
         view_memory(target.address, source.nbytes)[:] = source
 
     def copy_out(self, target: memoryview, source: Memory) -> None:

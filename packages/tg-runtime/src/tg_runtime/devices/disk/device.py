@@ -121,7 +121,7 @@ class DiskAllocator(Allocator):
         whole.file.view(whole.start + offset, size, write=False)
         return FileMemory(whole.file, whole.start + offset, size)
 
-    def copy_in(self, target: Memory, source: memoryview) -> None:
+    def copy_in(self, target: Memory, source: memoryview, fresh: bool = False) -> None:
         """Write into the file. Raises `FileBufferError` when it is read-only."""
         part = _file_memory(target)
         part.file.view(part.start, source.nbytes, write=True)[:] = source

@@ -39,7 +39,7 @@ class NullAllocator(Allocator):
     def free(self, memory: Memory, options: BufferSpec = DEFAULT_SPEC) -> None:
         """Nothing to do."""
 
-    def copy_in(self, target: Memory, source: memoryview) -> None:
+    def copy_in(self, target: Memory, source: memoryview, fresh: bool = False) -> None:
         """Forgets the bytes."""
 
     def copy_out(self, target: memoryview, source: Memory) -> None:
