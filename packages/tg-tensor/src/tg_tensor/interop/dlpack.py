@@ -36,7 +36,7 @@ def array_of_exporter(exporter: Exporter) -> Array:
 
 
 def shared_node(array: Array, device: str) -> UOp:
-    """A buffer on the memory of an array, which it keeps alive; a copy where it cannot be shared."""
+    """A buffer on the memory of an array, kept alive; a copy where it cannot be shared."""
     if not device.startswith("CPU") or not array.flags.c_contiguous or not array.dtype.isnative:
         return node_of_array(array, device)
     dtype = dtype_of_array(array)

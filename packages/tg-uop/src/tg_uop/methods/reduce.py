@@ -57,9 +57,12 @@ class ReduceMixin(BroadcastMixin):
         return result.reshape(tuple(s for i, s in enumerate(shape) if i not in axes))
 
     def _combined_nothing(self, op: Ops, axes: tuple[int, ...]) -> Self:
-        sizes = [1 if i in axes else size for i, size in enumerate(self.shape)]
-        pairs = zip(sizes, self.shape, strict=True)
-        nothing = self.const_like(0)._pad_zeros([(0, a - b) for a, b in pairs])  # type: ignore[operator]
+        """The identity of `op` in the shape of the result."""
+        # one element at most of each axis, then exactly one
+        lead = [(0, min(s, 1)) if i in axes else None for i, s in enumerate(self.shape)]  # type: ignore[type-var]
+        short = self.const_like(0).shrink(lead)
+        pads = [(0, 1 - s) if i in axes else (0, 0) for i, s in enumerate(short.shape)]  # type: ignore[operator]
+        nothing = short._pad_zeros(pads)
         return nothing + 1 if op is Ops.MUL else nothing
 
     # *** sums and products ***
