@@ -31,6 +31,13 @@ KERNEL_WORK = 4000
 REREAD_PADDING = 8
 """A padded operand that is read so many times over is worth a copy without conditions."""
 
+SHORT_ROW, LONG_ROW = 256, 1 << 16
+"""A row that is reduced and then read again (softmax, layer norm) is one kernel when it is long
+enough to pay for several loops (measured on CPU: 128 is too short), and fits a cache."""
+
+FEW_ROWS = 8
+"""With fewer rows, separate kernels keep more threads busy."""
+
 MOST_PADDING = 4
 """A padded copy may be so many times larger than what it copies."""
 
@@ -100,11 +107,11 @@ class Planner:
         indexer: Indexer,
         *,
         fuse: bool = True,
-        row_fusion: int = 0,
+        fuse_rows: bool = True,
     ) -> None:
         self.indexer = indexer
         self.fuse = fuse
-        self.row_fusion = row_fusion
+        self.fuse_rows = fuse_rows
         self.forced = forced_nodes(order, outputs)
         self.users = users_of(order)
         self.costs = costs_of(order, self.forced, self.users)
@@ -176,8 +183,9 @@ class Planner:
             return context.below_reduce is not node.reduce_op
         if demand.root.reduces == 0 and self._uses_all_loops(demand, context):
             return False
-        steps = count(self.indexer.shape(node.src[0])) // max(1, self._numel(node))
-        return steps > self.row_fusion
+        rows = max(1, self._numel(node))
+        steps = count(self.indexer.shape(node.src[0])) // rows
+        return not self.fuse_rows or rows < FEW_ROWS or not SHORT_ROW <= steps <= LONG_ROW
 
     def _uses_all_loops(self, demand: Demand, context: Context) -> bool:
         used = demand.access.loops

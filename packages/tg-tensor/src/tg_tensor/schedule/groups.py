@@ -28,6 +28,8 @@ class Group:
     """The roots that one kernel writes."""
 
     roots: list[Root]
+    shares_loops: bool = True
+    """Whether all that reduces does so side by side: no root waits for another one."""
 
     @property
     def position(self) -> int:
@@ -157,6 +159,8 @@ class Grouper:
         return inside == [maker] and maker is not None and maker.access == access
 
     def _join(self, left: Group, right: Group) -> None:
+        is_linked = right in self.needs[left] or left in self.needs[right]
+        left.shares_loops = left.shares_loops and right.shares_loops and not is_linked
         for root in right.roots:
             self.group_of[root] = left
         left.roots = sorted(left.roots + right.roots, key=lambda root: root.position)

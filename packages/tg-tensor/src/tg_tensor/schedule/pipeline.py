@@ -51,7 +51,7 @@ class ScheduleOptions:
     default_device: str = "CPU"
     fuse: bool = True
     plan_memory: bool = True
-    row_fusion: int = 0
+    fuse_rows: bool = True
 
 
 class PlannedCall(NamedTuple):
@@ -163,7 +163,7 @@ class _Builder:
                 forced,
                 self.indexer,
                 fuse=self.options.fuse,
-                row_fusion=self.options.row_fusion,
+                fuse_rows=self.options.fuse_rows,
             ).run()
             unsafe = [s.stored_value for s in unsafe_stores(plan, reads_of(plan))]
             if not unsafe:

@@ -161,6 +161,16 @@ class _Cleaner:
         pieces = tuple(self.in_one_piece(operand) for operand in operands[1:])
         return _rebuilt(node, (operands[0], *pieces))
 
+    def gettuple(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        """One result of a function: its body with the arguments in place of the parameters."""
+        function = operands[0]
+        if function.op is not Ops.FUNCTION:
+            return _rebuilt(node, operands)
+        results, *arguments = function.src
+        body = results.src[cast(int, node.arg)]
+        found = {n: arguments[n.arg.slot] for n in body.toposort() if n.op is Ops.PARAM}  # type: ignore[attr-defined]
+        return body.substitute(found)
+
     # *** memory ***
 
     def in_one_piece(self, value: UOp) -> UOp:
@@ -228,6 +238,7 @@ RULES: dict[Ops, Callable[[_Cleaner, UOp, tuple[UOp, ...]], UOp]] = {
     Ops.PAD: _Cleaner.pad,
     Ops.AFTER: _Cleaner.after,
     Ops.CALL: _Cleaner.call,
+    Ops.GETTUPLE: _Cleaner.gettuple,
 }
 
 
