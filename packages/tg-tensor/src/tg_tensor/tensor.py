@@ -15,7 +15,7 @@ from tg_runtime.memory.buffer import Buffer
 from tg_uop import DType, Ops, UOp, dtypes
 from tg_uop.dtype.value import const_value
 
-from tg_tensor.autograd.backward import gradients
+from tg_tensor.autograd.backward import flat_gradients, gradients
 from tg_tensor.autograd.history import follow, remember
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.engine.buffers import attach
@@ -98,6 +98,7 @@ class Tensor(HostOps):
         """
         seed = self._incoming(gradient)
         found = gradients(self.uop, seed, [t.uop for t in targets])
+        found |= flat_gradients(self.uop, [t.uop for t in targets if t.uop not in found])
         results = []
         for position, target in enumerate(targets):
             flowing = found.get(target.uop)
@@ -130,6 +131,7 @@ class Tensor(HostOps):
         seed = self._incoming(gradient)
         wanting = [t for t in live_tensors() if t.requires_grad]
         found = gradients(self.uop, seed, [t.uop for t in wanting])
+        found |= flat_gradients(self.uop, [t.uop for t in wanting if t.uop not in found])
         if not found:
             raise GradientError(
                 op="backward",

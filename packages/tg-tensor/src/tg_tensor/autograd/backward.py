@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tg_uop import Ops, UOp
+from tg_uop.ir.walk import toposort
 
 from tg_tensor.autograd.composites import slid_gradient, slid_source
 from tg_tensor.autograd.effects import written_gradients, written_values
@@ -45,6 +46,17 @@ def gradients(root: UOp, seed: UOp, targets: Sequence[UOp]) -> dict[UOp, UOp]:
             known = flowing.get(operand)
             flowing[operand] = fitted if known is None else known + fitted
     return {node: grad for node, grad in flowing.items() if node in wanted}
+
+
+def flat_gradients(root: UOp, targets: Sequence[UOp]) -> dict[UOp, UOp]:
+    """Zeros for the targets that `root` depends on only through steps, such as rounding.
+
+    What lies behind DETACH or an integer is no dependence.
+    """
+    if not targets:
+        return {}
+    below = toposort((root,), lambda node: node.op is not Ops.DETACH and not node.dtype.is_int)
+    return {target: target.const_like(0) for target in targets if target in below}
 
 
 def _steps_to(root: UOp, wanted: set[UOp]) -> dict[UOp, Step]:
