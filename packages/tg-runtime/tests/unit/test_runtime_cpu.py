@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -272,3 +273,15 @@ def test_programs_may_go_while_they_run(device: CPUDevice, binary: bytes) -> Non
 
 def test_memory_handles_are_enough() -> None:
     assert Memory(64, 4).address == 64
+
+
+def test_more_launches_than_the_queue_holds(device: CPUDevice, add: HCQProgram) -> None:
+    target = ints([0] * 4)
+    gate = HCQSignal(device.waiter)
+    HWQueue().wait(gate, 1).submit(device)
+    opener = threading.Timer(0.1, setattr, (gate, "value", 1))
+    opener.start()
+    for _ in range(3000):
+        add(target.memory, target.memory, vals=(1,))
+    assert read(device, target) == [3000] * 4
+    opener.join()

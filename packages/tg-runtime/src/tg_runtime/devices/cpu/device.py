@@ -31,6 +31,8 @@ CPU_PORTABLE = ContextVar(
     "Drive the CPU device with Python threads instead of native ones.",
     group="device",
 )
+# a full queue is let run down to so many command buffers before more are added
+_LEFT_WAITING: Final = 256
 # tool chains are loaded when one is asked for: a start that finds all binaries on disk needs none
 COMPILERS: Final = {
     "LLVM": "tg_runtime.compile.llvm",
@@ -94,8 +96,9 @@ class CPUDevice(HCQCompiled):
         return self._submitted[0]
 
     def submit_buffer(self, address: int, number: int, inline: bool) -> None:
-        """Hand a command buffer to the queue."""
-        self._submit(self.queue, address, number, inline)
+        """Hand a command buffer to the queue, once there is room."""
+        while not self._submit(self.queue, address, number, inline):
+            self.wait_for(self.timeline_value - _LEFT_WAITING)
 
     def runtime(self, info: ProgramInfo, binary: bytes) -> CPUProgram:
         """The kernel in an object file. Raises `ObjectFileError`."""

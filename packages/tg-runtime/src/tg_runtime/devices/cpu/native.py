@@ -113,11 +113,11 @@ class NativeProcessor:
             self._queues[queue] = False
         return queue
 
-    def submit(self, queue: int, commands: int, number: int, inline: bool) -> None:
+    def submit(self, queue: int, commands: int, number: int, inline: bool) -> bool:
         """Append a command buffer; `inline` runs it here when the queue is idle."""
         if not self._queues[queue]:
             self._start(queue)
-        self._submit(queue, commands, number, inline)
+        return self._submit(queue, commands, number, inline) >= 0  # type: ignore[no-any-return]
 
     def submitted(self, queue: int) -> memoryview[int]:
         """The word that the native code writes in the same call that submits."""

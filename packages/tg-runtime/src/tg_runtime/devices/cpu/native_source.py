@@ -285,20 +285,18 @@ out:
 }
 
 ; append a command buffer, whose last command is a signal; callers take turns.
-; %inline: run it here when the queue is idle. Gives 1 when it ran here.
+; %inline: run it here when the queue is idle.
+; Gives 1 when it ran here, 0 when it will run elsewhere, -1 when there is no room for it.
 define i32 @tg_submit(ptr %queue, i64 %commands, i64 %number, i32 %inline) {
 entry:
   %head.p = getelementptr i8, ptr %queue, i64 64
   %tail = load atomic i64, ptr %queue monotonic, align 8
-  br label %room
-room:
   %head = load atomic i64, ptr %head.p acquire, align 8
   %used = sub i64 %tail, %head
   %full = icmp sge i64 %used, 1024
-  br i1 %full, label %full.wait, label %write
-full.wait:
-  call void @pause()
-  br label %room
+  br i1 %full, label %refused, label %write
+refused:
+  ret i32 -1
 write:
   %slot = and i64 %tail, 1023
   %slot.at = shl i64 %slot, 4

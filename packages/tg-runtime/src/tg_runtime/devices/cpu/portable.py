@@ -135,7 +135,7 @@ class PortableProcessor:
             self._helpers.stop()
             self._helpers = None
 
-    def submit(self, queue: int, commands: int, number: int, inline: bool) -> None:
+    def submit(self, queue: int, commands: int, number: int, inline: bool) -> bool:
         """Hand a command buffer to the queue's thread."""
         target = self._queues[queue]
         if target.thread is None:
@@ -146,6 +146,7 @@ class PortableProcessor:
         last = commands + (number - 1) * COMMAND_SIZE
         target.work.put((commands, number))
         target.submitted[0] = _read(last + 16)
+        return True
 
     def submitted(self, queue: int) -> memoryview[int]:
         """A word that is written right after the submission."""

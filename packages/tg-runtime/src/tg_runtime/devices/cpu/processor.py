@@ -17,9 +17,10 @@ class CommandProcessor(Protocol):
     def close_queue(self, queue: int) -> None:
         """Let go of a queue, which must be idle."""
 
-    def submit(self, queue: int, commands: int, number: int, inline: bool) -> None:
-        """Append a command buffer; `inline` allows to run it in the calling thread.
+    def submit(self, queue: int, commands: int, number: int, inline: bool) -> bool:
+        """Append a command buffer; False when the queue has no room for it now.
 
+        `inline` allows to run it in the calling thread.
         Its last command is a Signal. Calls for one queue must take turns.
         """
 
