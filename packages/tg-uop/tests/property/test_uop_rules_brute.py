@@ -39,7 +39,10 @@ MOST_ASSIGNMENTS = 48
 
 
 def allowed(op: Ops, dtype: DType) -> bool:
-    """Whether `op` has a meaning on operands of `dtype`."""
+    """Whether `op` has a meaning on operands of `dtype`; shifts of exact integers
+    by negative amounts have none."""
+    if op in (Ops.SHL, Ops.SHR) and dtype is dtypes.weakint:
+        return False
     if op in (Ops.THREEFRY, Ops.POW):
         return False
     if op in ONLY_FLOAT:

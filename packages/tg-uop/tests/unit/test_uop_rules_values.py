@@ -84,6 +84,15 @@ def test_folds(expr: UOp, expected: UOp) -> None:
     assert simplify(expr) is expected
 
 
+def test_a_product_that_wraps_stands_in_a_comparison() -> None:
+    """Sums are put in order by what they multiply, also where the product itself may wrap."""
+    nothing = UOp.variable("a", 0, 0, dtypes.int32)
+    index = UOp.range(3, 97, dtype=dtypes.int32)
+    for condition in ((nothing + i32 * -1) < index, (i32 * -1 + nothing).eq(index)):
+        simple = simplify(condition)
+        assert simplify(simple) is simple
+
+
 def test_x_over_x_where_x_is_not_zero() -> None:
     n = UOp.variable("n", 1, 9)
     assert simplify(n.alu(Ops.IDIV, n)) is n.const_like(1)

@@ -80,15 +80,15 @@ def less_than(node: UOp, x: UOp, y: UOp) -> UOp | None:
     positive, negative, limit = _tightened(difference)
     if not positive:
         # -sum < limit  is  sum > -limit  is  not sum < 1 - limit
-        if not _writable(negative, 1 - limit, x):
+        if not _writable(negative, x) or not fits(1 - limit, 1 - limit, x.dtype):
             return None
         opposite = _less(negative, {}, 1 - limit, x)
         return negation(opposite)
     if not negative:
-        if not _writable(positive, limit, x):
+        if not _writable(positive, x) or not fits(limit, limit, x.dtype):
             return None
         return _less(positive, {}, limit, x)
-    if not (_writable(positive, 0, x) and _writable(negative, limit, x)):
+    if not (_writable(positive, x) and can_write(Linear(negative, limit), x.dtype)):
         return None
     return _less(positive, negative, limit, x)
 
@@ -104,9 +104,8 @@ def _less(left: dict[UOp, int], right: dict[UOp, int], limit: int, like: UOp) ->
     return lower.alu(Ops.CMPLT, upper)
 
 
-def _writable(terms: dict[UOp, int], constant: int, like: UOp) -> bool:
-    whole = Linear(terms, constant)
-    return can_write(whole, like.dtype) and fits(constant, constant, like.dtype)
+def _writable(terms: dict[UOp, int], like: UOp) -> bool:
+    return can_write(Linear(terms), like.dtype)
 
 
 def _tightened(difference: Linear) -> tuple[dict[UOp, int], dict[UOp, int], int]:

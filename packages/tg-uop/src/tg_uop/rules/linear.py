@@ -256,10 +256,16 @@ def write(value: Linear, like: UOp) -> UOp:
 
 
 def can_write(value: Linear, dtype: DType) -> bool:
-    """Whether the sum and all its parts, written in `dtype`, are exact."""
+    """Whether the sum and all its parts, written in `dtype`, are exact.
+
+    A term that is itself a sum, one that may wrap, can only stand alone: beside others it would
+    be opened when the whole is brought into order.
+    """
     scalar = dtype.scalar()
     if scalar is dtypes.weakint:
         return True
+    if any(_is_opened(term) for term in value.terms):
+        return value.constant == 0 and list(value.terms.values()) == [1]
     low = high = 0
     for term in in_order(value.terms):
         c = value.terms[term]
@@ -268,3 +274,10 @@ def can_write(value: Linear, dtype: DType) -> bool:
         if not (fits(c, c, scalar) and fits(first, last, scalar) and fits(low, high, scalar)):
             return False
     return fits(low + value.constant, high + value.constant, scalar)
+
+
+def _is_opened(term: UOp) -> bool:
+    """Whether the order of sums looks into this term."""
+    if term.op is Ops.MUL:
+        return term_and_factor(term)[0] is not term
+    return term.op in RING
