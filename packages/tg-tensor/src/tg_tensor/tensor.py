@@ -286,15 +286,9 @@ def apply_replacements(replaced: dict[UOp, UOp]) -> None:
     for tensor, old, new in zip(tensors, before.src, after.src, strict=True):
         if new is not old and tensor.uop is old:
             tensor.uop = new
-            if leaves and not tensor.requires_grad and _may_be_differentiated(old, replaced):
+            wanted = leaves and not tensor.requires_grad and old.dtype.is_float
+            if wanted and old in replaced and old.op is not Ops.AFTER:
                 remember(new, old, leaves)
-
-
-def _may_be_differentiated(old: UOp, replaced: dict[UOp, UOp]) -> bool:
-    """Whether a computed value is a single float, as losses are, with memory of its own."""
-    if old not in replaced or old.op is Ops.AFTER or not old.dtype.is_float:
-        return False
-    return all(isinstance(size, int) and size == 1 for size in old.shape)
 
 
 def _other_uops(wanted: list[UOp]) -> list[UOp]:
