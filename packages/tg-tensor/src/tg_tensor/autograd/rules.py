@@ -105,8 +105,14 @@ def power(node: UOp, grad: UOp) -> Gradients:
 
 
 def maximum(node: UOp, grad: UOp) -> Gradients:
-    """The larger operand gets the gradient, equal ones half of it each."""
+    """The larger operand gets the gradient, equal ones half of it each.
+
+    A number that stands first is a threshold (relu): only what lies above it gets any, which the
+    result tells, so that the operand need not be kept.
+    """
     x, y = node.src
+    if x.op is Ops.CONST and not x.src:
+        return None, (x < node).where(grad, 0)
     half = x.eq(y).where(grad * 0.5, 0)
     return (y < x).where(grad, half), (x < y).where(grad, half)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Self
 
+from tg_uop.ir.ops import Ops
 from tg_uop.methods.arithmetic import Operand
 from tg_uop.methods.math import MathMixin
 
@@ -17,8 +18,11 @@ class ActivationMixin(MathMixin):
     # *** piecewise linear ***
 
     def relu(self) -> Self:
-        """The value above 0, else 0; the gradient at 0 is 0, NaN stays NaN."""
-        return (self > 0).where(self, self.detach().maximum(0))
+        """The value above 0, else 0; the gradient at 0 is 0, NaN stays NaN.
+
+        The 0 stands first: a number that does shares no gradient with an equal value.
+        """
+        return self.ufix(0).alu(Ops.MAX, self)
 
     def relu6(self) -> Self:
         """Between 0 and 6; the gradient at both ends is 0."""
