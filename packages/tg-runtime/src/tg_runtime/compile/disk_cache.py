@@ -16,8 +16,6 @@ from typing import Final
 
 from tg_uop.context import CACHELEVEL, CCACHE, ContextVar, cache_dir
 
-from tg_runtime.host.fork import Rank, fork_safe_lock
-
 CACHE_SIZE = ContextVar(
     "CACHE_SIZE", 2 << 30, "Bytes that each folder of the disk cache may hold.", group="cache"
 )
@@ -25,8 +23,9 @@ CACHE_SIZE = ContextVar(
 _MAGIC: Final = b"tgcache1"
 _DIGEST_SIZE: Final = 32
 _HEADER_SIZE: Final = len(_MAGIC) + _DIGEST_SIZE
-# a full walk of the folder is paid once in so many written entries
-_TRIM_INTERVAL: Final = 64
+# A full walk of the folder is paid for by one in 64 entries: those whose keys, which are as good as
+# random, are below this. So processes that write only a few trim it too.
+_TRIM_BELOW: Final = "04"
 # refreshing a file's time on each read would cost a write each; a day's resolution is enough
 _REFRESH_AFTER_S: Final = 24 * 3600
 
@@ -52,8 +51,6 @@ class DiskCache:
         self.name = name
         self.level = level
         self._folder = folder
-        self._writes = 0
-        self._lock = fork_safe_lock(Rank.DISK_CACHE)
 
     @property
     def folder(self) -> str:
@@ -106,10 +103,7 @@ class DiskCache:
             if isinstance(error, OSError):
                 return
             raise
-        with self._lock:
-            self._writes += 1
-            due = self._writes % _TRIM_INTERVAL == 1
-        if due:
+        if key < _TRIM_BELOW:
             self.trim()
 
     def trim(self, limit: int | None = None) -> int:

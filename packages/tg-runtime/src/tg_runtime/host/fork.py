@@ -42,11 +42,10 @@ class Rank(IntEnum):
     DEVICE_TABLE = 0
     PROCESSOR = 1
     COMPILER = 2
-    DISK_CACHE = 3
-    DEVICE = 4
-    THREADS = 5
-    ALLOCATOR = 6
-    COUNTER = 7
+    DEVICE = 3
+    THREADS = 4
+    ALLOCATOR = 5
+    COUNTER = 6
 
 
 class _Actions(NamedTuple):

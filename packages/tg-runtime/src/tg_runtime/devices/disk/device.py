@@ -34,71 +34,58 @@ class FileMemory(Memory):
 
 
 class MappedFile:
-    """A file mapped into memory, writable where its permissions allow.
+    """A file mapped into memory: for reading as it is, for writing made as long as need be.
 
-    A missing file is made, and one that is too short is extended, when it is writable.
+    Nothing is opened before it is used; reading neither makes nor changes a file.
     """
 
     def __init__(self, path: str, size: int) -> None:
-        """Raises `FileBufferError` when the file cannot be had in that size."""
         self.path = path
         self.size = size
-        self.writable = True
-        try:
-            descriptor = self._open()
-            try:
-                self._fit(descriptor)
-                self._map = self._mapped(descriptor)
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            if isinstance(error, FileBufferError):
-                raise
-            reason = error.strerror or str(error)
-            raise FileBufferError(path=path, offset=0, size=size, reason=reason) from error
+        self._map: mmap.mmap | None = None
+        self._writable = False
 
-    def view(self, start: int, size: int, *, write: bool) -> memoryview:
-        """The bytes from `start`. Raises `FileBufferError` past the end, or if it is read-only."""
-        if start < 0 or start + size > self.size:
-            raise FileBufferError(
-                path=self.path, offset=start, size=size, reason=f"it has {self.size:,} bytes"
-            )
-        if write and not self.writable:
-            raise FileBufferError(
-                path=self.path, offset=start, size=size, reason="the file is read-only"
-            )
-        if self._map is None:
-            return memoryview(bytearray())
+    def view(self, start: int, size: int, *, write: bool = False) -> memoryview:
+        """The bytes from `start`.
+
+        Raises `FileBufferError` past the end, and when the file cannot be had in that size.
+        """
+        self.check(start, size)
+        if size == 0:
+            return memoryview(b"")
+        if self._map is None or (write and not self._writable):
+            self._map = self._opened(start, size, write)
+            self._writable = write
         return memoryview(self._map)[start : start + size]
 
-    def _open(self) -> int:
+    def check(self, start: int, size: int) -> None:
+        """Raises `FileBufferError` when the part is not inside."""
+        if start < 0 or start + size > self.size:
+            raise self._error(start, size, f"it has {self.size:,} bytes")
+
+    def _opened(self, start: int, size: int, write: bool) -> mmap.mmap:
+        flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
         try:
-            return os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
-        except PermissionError:
-            self.writable = False
-            return os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            descriptor = os.open(self.path, flags | getattr(os, "O_CLOEXEC", 0), 0o666)
         except OSError as error:
-            # EROFS: the file may still be readable
-            if error.errno != 30 or not os.path.exists(self.path):
+            raise self._error(start, size, error.strerror or str(error)) from error
+        try:
+            length = os.fstat(descriptor).st_size
+            if length < self.size and not write:
+                raise self._error(start, size, f"the file has only {length:,} bytes")
+            if length < self.size:
+                os.ftruncate(descriptor, self.size)
+            access = mmap.ACCESS_WRITE if write else mmap.ACCESS_READ
+            return mmap.mmap(descriptor, self.size, access=access)
+        except (OSError, ValueError) as error:
+            if isinstance(error, FileBufferError):
                 raise
-            self.writable = False
-            return os.open(self.path, os.O_RDONLY)
+            raise self._error(start, size, str(error)) from error
+        finally:
+            os.close(descriptor)
 
-    def _fit(self, descriptor: int) -> None:
-        length = os.fstat(descriptor).st_size
-        if length >= self.size:
-            return
-        if not self.writable:
-            raise FileBufferError(
-                path=self.path, offset=0, size=self.size, reason=f"it has only {length:,} bytes"
-            )
-        os.ftruncate(descriptor, self.size)
-
-    def _mapped(self, descriptor: int) -> mmap.mmap | None:
-        if self.size == 0:
-            return None
-        access = mmap.ACCESS_WRITE if self.writable else mmap.ACCESS_READ
-        return mmap.mmap(descriptor, self.size, access=access)
+    def _error(self, start: int, size: int, reason: str) -> FileBufferError:
+        return FileBufferError(path=self.path, offset=start, size=size, reason=reason)
 
 
 class DiskAllocator(Allocator):
@@ -109,7 +96,7 @@ class DiskAllocator(Allocator):
         self.path = path
 
     def alloc(self, size: int, options: BufferSpec = DEFAULT_SPEC) -> FileMemory:
-        """The first `size` bytes of the file. Raises `FileBufferError`."""
+        """The first `size` bytes of the file, which is opened when they are used."""
         return FileMemory(MappedFile(self.path, size), 0, size)
 
     def free(self, memory: Memory, options: BufferSpec = DEFAULT_SPEC) -> None:
@@ -118,23 +105,23 @@ class DiskAllocator(Allocator):
     def offset(self, memory: Memory, size: int, offset: int) -> FileMemory:
         """A part of the file. Raises `FileBufferError` past the end."""
         whole = _file_memory(memory)
-        whole.file.view(whole.start + offset, size, write=False)
+        whole.file.check(whole.start + offset, size)
         return FileMemory(whole.file, whole.start + offset, size)
 
     def copy_in(self, target: Memory, source: memoryview, fresh: bool = False) -> None:
-        """Write into the file. Raises `FileBufferError` when it is read-only."""
+        """Write into the file, which is made if it is missing. Raises `FileBufferError`."""
         part = _file_memory(target)
         part.file.view(part.start, source.nbytes, write=True)[:] = source
 
     def copy_out(self, target: memoryview, source: Memory) -> None:
-        """Read from the file."""
+        """Read from the file. Raises `FileBufferError`."""
         part = _file_memory(source)
-        target[:] = part.file.view(part.start, target.nbytes, write=False)
+        target[:] = part.file.view(part.start, target.nbytes)
 
     def host_view(self, memory: Memory) -> memoryview:
-        """The mapped bytes; writable like the file."""
+        """The mapped bytes, for reading."""
         part = _file_memory(memory)
-        return part.file.view(part.start, part.size, write=False)
+        return part.file.view(part.start, part.size)
 
 
 class DiskDevice(Compiled):
