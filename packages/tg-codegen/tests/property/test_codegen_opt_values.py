@@ -88,6 +88,8 @@ def pointwise(m: int, n: int) -> tuple[UOp, tuple[int, ...]]:
 
 
 SIZES = st.integers(1, 8)
+
+
 def squares(m: int, n: int, k: int) -> tuple[UOp, tuple[int, ...]]:
     """A sum over two loops with an epilogue."""
     i, r, s = loop(m, 0), reduce_loop(n, 1), reduce_loop(k, 2)

@@ -10,6 +10,7 @@ from tg_uop import UOp
 from tg_codegen.errors import KernelOptError
 from tg_codegen.optimize.kernel_view import Scheduler, is_given_structure
 from tg_codegen.optimize.loop_nest import HasCapabilities
+from tg_codegen.optimize.padding import free_of_padding
 from tg_codegen.optimize.strategies.elementwise import optimize_elementwise
 from tg_codegen.optimize.strategies.facts import main_reduce
 from tg_codegen.optimize.strategies.gpu import optimize_for_groups
@@ -25,6 +26,8 @@ def optimized(ast: UOp, renderer: HasCapabilities, options: Options) -> UOp:
     already stays as it is; otherwise the heuristic chooses. Raises `KernelOptError` for Opts
     asked for that cannot be applied.
     """
+    if options.optimize:
+        ast = free_of_padding(ast)
     view = Scheduler(ast, renderer)
     wanted = view.info.opts_to_apply
     if wanted is not None:

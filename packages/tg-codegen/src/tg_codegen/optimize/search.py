@@ -13,6 +13,7 @@ from tg_codegen.optimize.choose import heuristic
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.loop_nest import HasCapabilities
 from tg_codegen.optimize.opts import ACTIONS
+from tg_codegen.optimize.padding import free_of_padding
 from tg_codegen.options import Options
 
 # time in seconds of a kernel whose KernelInfo holds the Opts to apply; inf where it does not run
@@ -72,10 +73,11 @@ def beam_search(
         opts = known[key]
         return SearchResult(_with_opts(kernel, opts), opts, inf, 0, True)
     search = _Search(kernel, measure, keep_going)
-    start = Scheduler(kernel, renderer)
+    prepared = free_of_padding(kernel)
+    start = Scheduler(prepared, renderer)
     if start.caps.has_local:
         start.convert_loop_to_global()
-    beam = search.measured([heuristic(Scheduler(kernel, renderer), options), start])
+    beam = search.measured([heuristic(Scheduler(prepared, renderer), options), start])
     if not beam:
         raise SearchError(kernel=start.kernel_name(), tried=search.tried, failures=search.failures)
     best = min(beam, key=_seconds)

@@ -1,0 +1,135 @@
+"""What the heuristic proposes for kernels of each kind."""
+
+from __future__ import annotations
+
+from tg_codegen.optimize.choose import heuristic
+from tg_codegen.optimize.kernel_view import Scheduler
+from tg_codegen.options import Options
+from tg_codegen.target.caps import Capabilities
+from tg_uop import AxisType, KernelInfo, Ops, OptOps, UOp, dtypes
+
+FLOAT = dtypes.float32
+
+
+class FakeRenderer:
+    def __init__(self, **facts: object) -> None:
+        known = {"ops": frozenset(Ops), "dtypes": frozenset((FLOAT,))}
+        self.caps = Capabilities(**{**known, **facts})  # type: ignore[arg-type]
+
+
+WIDE = FakeRenderer(
+    vector_bits=512,
+    vector_registers=32,
+    masked_memory=True,
+    has_fma=True,
+    has_threads=True,
+    max_threads=1024,
+    stack_bytes=1 << 18,
+    l1_bytes=1 << 15,
+    l2_bytes=1 << 20,
+)
+NARROW = FakeRenderer(vector_bits=128, vector_registers=16, stack_bytes=1 << 18)
+GPU = FakeRenderer(has_local=True, has_shared=True, shared_bytes=1 << 15, max_workgroup=1024)
+TWO = Options(cores=2)
+
+
+def buffer(slot: int, size: int) -> UOp:
+    return UOp.param(slot, FLOAT.ptr(size))
+
+
+def matmul(m: int, n: int, k: int, transposed: bool = False) -> UOp:
+    i, j, r = UOp.range(m, 0), UOp.range(n, 1), UOp.range(k, 2, AxisType.REDUCE)
+    right = buffer(2, k * n).index(j * k + r if transposed else r * n + j)
+    value = (buffer(1, m * k).index(i * k + r) * right).reduce(r)
+    return buffer(0, m * n).index(i * n + j).store(value).end(i, j).sink(arg=KernelInfo())
+
+
+def pointwise(*sizes: int) -> UOp:
+    loops = [UOp.range(size, axis) for axis, size in enumerate(sizes)]
+    at, total = UOp.const(dtypes.weakint, 0), 1
+    for loop, size in zip(loops, sizes, strict=True):
+        at, total = at * size + loop, total * size
+    value = buffer(1, total).index(at) + 1.0
+    return buffer(0, total).index(at).store(value).end(*loops).sink(arg=KernelInfo())
+
+
+def row_sums(m: int, n: int) -> UOp:
+    i, r = UOp.range(m, 0), UOp.range(n, 1, AxisType.REDUCE)
+    value = buffer(1, m * n).index(i * n + r).reduce(r)
+    return buffer(0, m).index(i).store(value).end(i).sink(arg=KernelInfo())
+
+
+def chosen(ast: UOp, renderer: FakeRenderer = WIDE, options: Options = TWO) -> Scheduler:
+    return heuristic(Scheduler(ast, renderer), options)
+
+
+def kinds(view: Scheduler) -> list[OptOps]:
+    return [opt.op for opt in view.applied_opts]
+
+
+def lane_axis(view: Scheduler) -> UOp:
+    return next(r for r in view.rngs if r.range_arg.lanes)
+
+
+def test_a_large_matmul_is_tiled_staged_and_shared() -> None:
+    view = chosen(matmul(1024, 1024, 1024))
+    assert {OptOps.THREAD, OptOps.UPCAST, OptOps.LANES, OptOps.STAGE} <= set(kinds(view))
+    lane = lane_axis(view)
+    rows = [r for r in view.rngs if r.axis_type is AxisType.UPCAST and r is not lane]
+    registers = int(lane.vmax + 1) // 16
+    for row in rows:
+        registers *= int(row.vmax) + 1
+    assert 8 <= registers <= 28, "accumulators fill the registers and fit into them"
+
+
+def test_a_transposed_operand_is_staged_or_read_along() -> None:
+    view = chosen(matmul(256, 256, 256, transposed=True))
+    lane = lane_axis(view)
+    loads = [b for b in view.bufs[1:] if lane in b.ranges]
+    assert all(view.access(load).stride(lane) == 1 for load in loads)  # type: ignore[union-attr]
+
+
+def test_narrow_vectors_get_a_smaller_tile() -> None:
+    view = chosen(matmul(64, 64, 64), NARROW)
+    assert view.upcast_size() <= 16 * 4 * 8
+
+
+def test_tiny_kernels_stay_on_one_thread() -> None:
+    assert OptOps.THREAD not in kinds(chosen(pointwise(64)))
+    assert OptOps.THREAD not in kinds(chosen(matmul(4, 4, 4)))
+
+
+def test_one_core_means_no_threads_and_the_same_tile() -> None:
+    alone, shared = (
+        chosen(matmul(256, 256, 256), options=Options(cores=1)),
+        chosen(matmul(256, 256, 256)),
+    )
+    assert OptOps.THREAD not in kinds(alone)
+    assert lane_axis(alone).size == lane_axis(shared).size
+    assert alone.upcast_size() == shared.upcast_size()
+
+
+def test_elementwise_lanes_follow_the_store() -> None:
+    view = chosen(pointwise(1 << 20))
+    assert kinds(view) == [OptOps.THREAD, OptOps.LANES]
+    assert lane_axis(view).size == 64
+
+
+def test_sizes_without_good_divisors_are_padded() -> None:
+    view = chosen(pointwise(1_000_003))
+    assert kinds(view) == [OptOps.PADTO, OptOps.THREAD, OptOps.LANES]
+
+
+def test_contiguous_sums_have_lanes_along_the_reduction() -> None:
+    view = chosen(row_sums(512, 1024))
+    assert lane_axis(view).axis_type is AxisType.UNROLL
+
+
+def test_groups_share_a_long_reduction() -> None:
+    assert kinds(chosen(row_sums(16, 4096), GPU)) == [OptOps.GROUPTOP]
+
+
+def test_groups_of_work_items_for_elementwise_kernels() -> None:
+    view = chosen(pointwise(1 << 16), GPU)
+    assert OptOps.LOCAL in kinds(view)
+    assert AxisType.LOOP not in view.axis_types
