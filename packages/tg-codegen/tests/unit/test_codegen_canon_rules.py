@@ -308,3 +308,26 @@ def test_negative_zero_is_no_zero() -> None:
         n.op is Ops.WHERE and n.dtype == dtypes.float
         for n in canonicalization().run(kernel).toposort()
     )
+
+
+def test_choice_that_the_gates_of_a_product_repeat_goes(check: Callable[..., UOp]) -> None:
+    """As in the gradient of a convolution: a padded product."""
+    i = UOp.range(8, 0)
+    inside = (i < 2).logical_not() & (i < 6)
+    x, y = (out(4, slot).index((i - 2).valid(inside)) for slot in (1, 2))
+    value = inside.where(x * y, x.const_like(0))
+    canonical = check(
+        sink(out(8).index(i).store(value).end(i)), numbers(4), numbers(4), outputs=(8,)
+    )
+    assert not any(n.op is Ops.WHERE and n.dtype == INT for n in canonical.toposort())
+
+
+def test_choice_around_one_plain_load_stays(check: Callable[..., UOp]) -> None:
+    i = UOp.range(8, 0)
+    inside = i < 4
+    x, y = out(4, 1).index(i.valid(inside)), out(8, 2).index(i)
+    value = inside.where(x + y, x.const_like(0))
+    canonical = check(
+        sink(out(8).index(i).store(value).end(i)), numbers(4), numbers(8), outputs=(8,)
+    )
+    assert any(n.op is Ops.WHERE and n.dtype == INT for n in canonical.toposort())
