@@ -1,4 +1,4 @@
-"""Tensor cores as data: tile shape, dtypes, and which work-item and register holds which element."""
+"""Tensor cores as data: tile shape, dtypes, and which work-item holds which element."""
 
 from __future__ import annotations
 
