@@ -128,7 +128,7 @@ more:
   %patient = icmp ult i32 %spins, 2000
   br i1 %patient, label %spin, label %sleep
 spin:
-  call void @pause()
+  call void @relax(i32 %spins)
   %spins.next = add i32 %spins, 1
   br label %wait
 sleep:
@@ -365,7 +365,7 @@ spin.check:
   %patient = icmp ult i32 %spins, %patience
   br i1 %patient, label %spin.more, label %sleep
 spin.more:
-  call void @pause()
+  call void @relax(i32 %spins)
   %spins.next = add i32 %spins, 1
   br label %spin
 sleep:
@@ -433,7 +433,7 @@ spin.check:
   %patient = icmp ult i32 %spins, %patience
   br i1 %patient, label %spin.more, label %sleep
 spin.more:
-  call void @pause()
+  call void @relax(i32 %spins)
   %spins.next = add i32 %spins, 1
   br label %spin
 sleep:

@@ -39,10 +39,25 @@ _SOURCE: Final = """
 declare i64 @syscall(i64, ...)
 declare i32 @clock_gettime(i32, ptr)
 declare ptr @memmove(ptr, ptr, i64)
+declare i32 @sched_yield()
 declare void $DECLARE_PAUSE
 
 define internal void @pause() alwaysinline {
   call void $PAUSE
+  ret void
+}
+
+; one step of a wait: ease the core, and now and then let another thread have it, as the one that is
+; waited for may be queued on this very core
+define internal void @relax(i32 %spins) {
+  %low = and i32 %spins, 31
+  %turn = icmp eq i32 %low, 31
+  br i1 %turn, label %yield, label %ease
+yield:
+  %r = call i32 @sched_yield()
+  ret void
+ease:
+  call void @pause()
   ret void
 }
 
@@ -99,7 +114,7 @@ more:
   %patient = icmp ult i32 %spins, %patience
   br i1 %patient, label %spin, label %sleep
 spin:
-  call void @pause()
+  call void @relax(i32 %spins)
   %spins.next = add i32 %spins, 1
   br label %look
 sleep:
