@@ -14,7 +14,7 @@ from tg_codegen.optimize.padding import free_of_padding
 from tg_codegen.optimize.strategies.elementwise import optimize_elementwise
 from tg_codegen.optimize.strategies.facts import main_reduce
 from tg_codegen.optimize.strategies.gpu import optimize_for_groups
-from tg_codegen.optimize.strategies.matmul import is_product, optimize_product
+from tg_codegen.optimize.strategies.matmul import dominates, is_product, optimize_product
 from tg_codegen.optimize.strategies.reduction import optimize_reduction
 from tg_codegen.options import Options
 
@@ -64,6 +64,6 @@ def _strategies(view: Scheduler, options: Options) -> list[Callable[[Scheduler],
     if facts is None:
         return [partial(optimize_elementwise, options=options)]
     plain = partial(optimize_reduction, options=options)
-    if is_product(facts) and len(view.reduces) == 1:
+    if is_product(facts) and dominates(view, facts):
         return [partial(optimize_product, options=options), plain]
     return [plain]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tg_uop import Ops
 
 from tg_codegen.optimize.kernel_view import Scheduler
-from tg_codegen.optimize.strategies.facts import ReduceFacts, main_reduce
+from tg_codegen.optimize.strategies.facts import ReduceFacts, main_reduce, reduce_facts
 from tg_codegen.optimize.strategies.register_tile import RegisterTile, TileModel
 from tg_codegen.optimize.strategies.stage_plan import BlockChoice, StagePlan
 from tg_codegen.optimize.strategies.steps import Planner
@@ -16,6 +16,8 @@ from tg_codegen.options import Options
 
 # statements of the innermost loop after replication
 _BODY_LIMIT = 64
+# another reduction with this much less work hardly matters for the choice of loops
+_SMALL_BESIDE = 16
 _UNROLLS = (8, 5, 4, 3, 2)
 
 
@@ -27,6 +29,12 @@ def is_product(facts: ReduceFacts) -> bool:
         isinstance(loop.size, int) and any(not load.moves_with(loop) for load in facts.loads)
         for loop in facts.outputs
     )
+
+
+def dominates(view: Scheduler, facts: ReduceFacts) -> bool:
+    """Whether the other reductions of the kernel are small beside this one."""
+    others = [reduce_facts(view, node) for node in view.reduces if node is not facts.node]
+    return all(other.work * _SMALL_BESIDE <= facts.work for other in others)
 
 
 def optimize_product(view: Scheduler, options: Options) -> Scheduler:
