@@ -27,7 +27,7 @@ DEVICES: Final[dict[str, DeviceEntry]] = {
         "tg_runtime.devices.cpu.device",
         "CPUDevice",
         "this machine's processor",
-        renderers=("LLVM", "CLANG"),
+        renderers=("LLVM", "CLANG", "GCC"),
         automatic=True,
     ),
     "PYTHON": DeviceEntry(

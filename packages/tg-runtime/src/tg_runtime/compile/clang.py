@@ -12,9 +12,10 @@ from typing import Final
 from tg_runtime.compile.compiler import Compiler
 from tg_runtime.compile.disk_cache import CompilerCache, default_compiler_cache
 from tg_runtime.errors import CompileError, ToolMissingError
-from tg_runtime.host.processor import machine
+from tg_runtime.host.processor import host_arch, machine
 
 _NAMES: Final = ("clang", "gcc", "cc")
+_GCC_NAMES: Final = ("gcc",)
 _FLAGS: Final = (
     "-O2",
     "-fPIC",
@@ -33,15 +34,15 @@ _TIMEOUT_S: Final = 120.0
 
 
 @cache
-def find_c_compiler() -> str:
-    """The path of the C compiler. Raises `ToolMissingError`."""
-    for name in _NAMES:
+def find_c_compiler(names: tuple[str, ...] = _NAMES) -> str:
+    """The path of the C compiler: the first of the names on PATH. Raises `ToolMissingError`."""
+    for name in names:
         path = shutil.which(name)
         if path is not None:
             return path
     raise ToolMissingError(
         tool="a C compiler",
-        looked_for=[f"{name} on PATH" for name in _NAMES],
+        looked_for=[f"{name} on PATH" for name in names],
         hint="install one, or use CPU:LLVM, which needs none",
     )
 
@@ -68,11 +69,14 @@ class ClangCompiler(Compiler):
         arch: str = "",
         features: tuple[str, ...] = (),
         *,
+        names: tuple[str, ...] = _NAMES,
         cache: CompilerCache = default_compiler_cache,
     ) -> None:
-        self.path = find_c_compiler()
+        self.path = find_c_compiler(names)
         self.flags = (*_FLAGS, *_arch_flags(arch or machine(), features, _is_clang(self.path)))
-        super().__init__(f"{_version_of(self.path)}:{' '.join(self.flags)}", cache)
+        # `native` means another processor on another machine that shares the cache
+        key = f"{_version_of(self.path)}:{' '.join(self.flags)}:{host_arch()}"
+        super().__init__(key, cache)
 
     def compile(self, source: str) -> bytes:
         """The object of C text. Raises `CompileError` with the compiler's message."""
@@ -119,3 +123,8 @@ def _arch_flags(arch: str, features: tuple[str, ...], clang: bool) -> tuple[str,
 def compiler_for(arch: str, model: str, features: tuple[str, ...]) -> ClangCompiler:
     """The compiler for this machine's processor. Raises `ToolMissingError`."""
     return ClangCompiler(arch, features)
+
+
+def gcc_for(arch: str, model: str, features: tuple[str, ...]) -> ClangCompiler:
+    """The same with gcc alone. Raises `ToolMissingError`."""
+    return ClangCompiler(arch, features, names=_GCC_NAMES)

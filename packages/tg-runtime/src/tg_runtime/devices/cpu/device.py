@@ -35,9 +35,9 @@ CPU_PORTABLE = ContextVar(
 _LEFT_WAITING: Final = 256
 # tool chains are loaded when one is asked for: a start that finds all binaries on disk needs none
 COMPILERS: Final = {
-    "LLVM": "tg_runtime.compile.llvm",
-    "CLANG": "tg_runtime.compile.clang",
-    "GCC": "tg_runtime.compile.clang",
+    "LLVM": ("tg_runtime.compile.llvm", "compiler_for"),
+    "CLANG": ("tg_runtime.compile.clang", "compiler_for"),
+    "GCC": ("tg_runtime.compile.clang", "gcc_for"),
 }
 _PORTABLE: Final = "tg_runtime.devices.cpu.portable"
 # as many as queues that the native processor has room for
@@ -130,8 +130,9 @@ class CPUDevice(HCQCompiled):
 def compiler_for(target: Target) -> Compiler:
     """The compiler of a complete target. Raises `ToolMissingError`."""
     processor = describe_cpu(target)
-    module = import_module(COMPILERS.get(target.renderer, COMPILERS["LLVM"]))
-    made: Compiler = module.compiler_for(processor.family, processor.cpu, processor.features)
+    module, function = COMPILERS.get(target.renderer, COMPILERS["LLVM"])
+    make = getattr(import_module(module), function)
+    made: Compiler = make(processor.family, processor.cpu, processor.features)
     return made
 
 
