@@ -64,6 +64,9 @@ def test_largest_values_and_overflow() -> None:
     assert round_float(-1e39, dtypes.float) == -inf
     assert round_float(3.4e38, dtypes.bfloat16) == inf
     assert round_float(1e300, dtypes.double) == 1e300
+    for dtype in NARROW:
+        limit = round_float(1.7976931348623157e308, dtype)
+        assert limit == inf if FORMATS[dtype].has_inf else isnan(limit)
 
 
 def test_negative_zero() -> None:

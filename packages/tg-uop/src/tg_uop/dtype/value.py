@@ -10,7 +10,7 @@ for Deep Neural Networks", 2022.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import copysign, frexp, inf, isfinite, isinf, isnan, ldexp, nan
+from math import copysign, frexp, inf, isnan, ldexp, nan
 from struct import Struct
 from typing import NamedTuple
 
@@ -95,8 +95,10 @@ def _round_generic(layout: FloatFormat) -> Callable[[float], float]:
     signed_zero = layout.has_negative_zero
 
     def rounded(value: float) -> float:
-        if not isfinite(value):
-            return copysign(overflow, value) if isinf(value) else nan
+        if isnan(value):
+            return value
+        if abs(value) >= 2.0 * largest:
+            return copysign(overflow, value)
         step = max(frexp(value)[1] - 1, lowest) - mantissa
         # scaling by a power of two is exact here, and round() takes ties to even
         result = ldexp(round(ldexp(value, -step)), step)
