@@ -40,6 +40,7 @@ from tg_codegen.program_info import program_info, unique_name
 from tg_codegen.render.renderer import Renderer
 from tg_codegen.simplify import Simplifier, simplify_indices
 from tg_codegen.target.caps import Capabilities
+from tg_codegen.target.choices import used_capabilities
 
 FORMS = {form: Form(form.name.lower(), partial(verify, form=form)) for form in SpecForm}
 KERNEL = FORMS[SpecForm.KERNEL]
@@ -247,7 +248,7 @@ def _filled(program: UOp, renderer: Renderer, options: Options) -> UOp:
 def kernel_to_linear(kernel: UOp, renderer: Renderer, options: Options) -> tuple[UOp, UOp]:
     """The optimized kernel, and its LINEAR."""
     best = optimization(renderer, options).run(canonical(kernel))
-    return best, lowering(renderer.caps).run(best)
+    return best, lowering(used_capabilities(renderer.caps, options)).run(best)
 
 
 def _launch_data(given: UOp, kernel: UOp, linear: UOp, caps: Capabilities) -> ProgramInfo:
