@@ -242,6 +242,15 @@ def test_stack_of_neighbours_is_one_load() -> None:
     assert found.dtype.count == 4
 
 
+def test_padding_with_a_number_is_the_alternative_of_the_load() -> None:
+    loop = UOp.range(SIZE + 4, 0)
+    inside = loop < SIZE
+    padded = inside.where(UOp.param(1, dtypes.float.ptr(SIZE)).index(loop.valid(inside)), -1.0)
+    found = lower_memory(padded, TARGETS["masks"])
+    assert found.op is Ops.LOAD
+    assert found.load_alt is UOp.const(dtypes.float, -1.0)
+
+
 def test_closed_gate_reads_nothing() -> None:
     index = UOp.const(dtypes.weakint, 3).valid(UOp.const(dtypes.bool, False))
     assert lowered_load(index) is UOp.const(dtypes.float, 0.0)

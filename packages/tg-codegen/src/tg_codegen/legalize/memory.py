@@ -43,7 +43,7 @@ class _MemoryAccess:
             else:
                 src = tuple([done[s] for s in node.src])
                 rebuilt = node if src == node.src else node.replace(src=src)
-                done[node] = self.joined(plain_logic(rebuilt))
+                done[node] = self.joined(with_alternative(plain_logic(rebuilt)))
         return done[root]
 
     def operands(self, node: UOp) -> tuple[UOp, UOp, UOp | None]:
@@ -113,6 +113,18 @@ def _is_plain_load(node: UOp) -> bool:
         and node.load_index.op is Ops.INDEX
         and node.load_index.index_gate is None
     )
+
+
+def with_alternative(node: UOp) -> UOp:
+    """where(c, a load behind c, k)  becomes  the load with k in place of its 0"""
+    if node.op is not Ops.WHERE:
+        return node
+    condition, loaded, other = node.src
+    if loaded.op is not Ops.LOAD or other.op is not Ops.CONST or loaded.load_alt is None:
+        return node
+    if loaded.load_index.index_gate is not condition:
+        return node
+    return loaded.replace(src=(loaded.load_index, other))
 
 
 # *** truth values ***
