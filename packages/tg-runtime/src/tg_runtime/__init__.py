@@ -11,7 +11,7 @@ from tg_runtime.hcq.queue import HWQueue
 from tg_runtime.hcq.signal import HCQSignal
 from tg_runtime.memory.buffer import Buffer, MultiBuffer, memory_counter
 from tg_runtime.memory.cache import LRUAllocator
-from tg_runtime.profile import ProfileEvent, clear_events, profile_events
+from tg_runtime.profile import ProfileEvent, clear_events, profile_events, trace_text
 
 __all__ = [
     "COMMAND_SIZE",
@@ -39,4 +39,5 @@ __all__ = [
     "default_compiler_cache",
     "memory_counter",
     "profile_events",
+    "trace_text",
 ]

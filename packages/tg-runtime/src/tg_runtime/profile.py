@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -72,6 +73,29 @@ def profile_events() -> tuple[ProfileEvent, ...]:
     running are added when it is waited for."""
     with _lock:
         return tuple(sorted(_events, key=lambda event: event.start_ns))
+
+
+def trace_text(events: Iterable[ProfileEvent]) -> str:
+    """The events as JSON that trace viewers read (Perfetto, chrome://tracing): one row a device."""
+    rows = {}
+    entries = []
+    for event in events:
+        row = rows.setdefault(event.device, len(rows))
+        entries.append(
+            {
+                "name": event.name,
+                "cat": event.kind,
+                "ph": "X",
+                "ts": event.start_ns / 1000,
+                "dur": (event.end_ns - event.start_ns) / 1000,
+                "pid": 0,
+                "tid": row,
+            }
+        )
+    for device, row in rows.items():
+        name = {"name": device}
+        entries.append({"name": "thread_name", "ph": "M", "pid": 0, "tid": row, "args": name})
+    return json.dumps({"traceEvents": entries, "displayTimeUnit": "ns"})
 
 
 def dropped_events() -> int:
