@@ -77,8 +77,8 @@ def profile_events() -> tuple[ProfileEvent, ...]:
 
 def trace_text(events: Iterable[ProfileEvent]) -> str:
     """The events as JSON that trace viewers read (Perfetto, chrome://tracing): one row a device."""
-    rows = {}
-    entries = []
+    rows: dict[str, int] = {}
+    entries: list[dict[str, object]] = []
     for event in events:
         row = rows.setdefault(event.device, len(rows))
         entries.append(
