@@ -14,9 +14,11 @@ from tg_uop.errors import TgError
 from tg_uop.eval.graph import evaluate
 from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.uop import UOp
+from tg_uop.rewrite.driver import graph_rewrite
 from tg_uop.rewrite.matcher import Rule
 from tg_uop.rewrite.pattern import Order, UPat
 from tg_uop.rewrite.reference import apply_reference
+from tg_uop.rules.fold import FOLD
 from tg_uop.rules.gates import element_at_invalid, store_at_invalid
 from tg_uop.rules.sets import INDEX_MATH, SYMBOLIC, SYMBOLIC_SIMPLE
 
@@ -256,6 +258,13 @@ def branches_instance(draw: st.DrawFn) -> UOp:
     return (x < draw(st.integers(-3, 9))).where(*branches)
 
 
+def minimum_instance(draw: st.DrawFn) -> UOp:
+    dtype = draw(st.sampled_from((dtypes.int8, dtypes.uint8, dtypes.int32)))
+    other = draw(st.sampled_from((leaf, constant)))(draw, dtype)
+    # the flipped constant is folded by then
+    return graph_rewrite(leaf(draw, dtype).minimum(other), FOLD)
+
+
 def joined_instance(draw: st.DrawFn) -> UOp:
     dtype = draw(st.sampled_from((dtypes.weakint, dtypes.int8, dtypes.uint8)))
     x, d = expression(draw, dtype), draw(st.integers(1, 4))
@@ -284,6 +293,7 @@ SPECIAL: dict[str, Callable[[st.DrawFn], UOp]] = {
     "simplify_conjunction": conjunction_instance,
     "simplify_guarded": guarded_instance,
     "simplify_branches": branches_instance,
+    "minimum_by_bounds": minimum_instance,
     "recombine": joined_instance,
     "bitcast_twice": bitcast_instance,
     "divide_by_symbol": symbolic_instance,

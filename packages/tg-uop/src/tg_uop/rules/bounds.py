@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import gcd
 
+from tg_uop.dtype.dtype import wrap_int
 from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.uop import UOp
 from tg_uop.rewrite.matcher import PatternMatcher, rule
@@ -52,6 +53,30 @@ def maximum_by_bounds(x: UOp, y: UOp) -> UOp | None:
     if x.vmin >= y.vmax:
         return x
     return y if y.vmin >= x.vmax else None
+
+
+FLIPPED = UPat(Ops.XOR, src=(X, UPat.cvar("ones")))
+
+
+@rule(
+    UPat(Ops.XOR, INTEGERS, src=(UPat(Ops.MAX, src=(FLIPPED, Y)), UPat.cvar("ones"))),
+    law="~max(~x, y) == min(x, ~y)",
+)
+def minimum_by_bounds(x: UOp, y: UOp, ones: UOp) -> UOp | None:
+    """Integers: x where it is the smaller one. The minimum is written with all bits flipped."""
+    value = integer_constant(ones)
+    if value != (ones.dtype.scalar().max if ones.dtype.is_unsigned else -1):
+        return None
+    other = integer_constant(y)
+    if other is not None:
+        low = high = wrap_int(other ^ value, y.dtype)
+    elif y.op is Ops.XOR and y.src[1] is ones:
+        low, high = (int(bound) for bound in y.src[0].bounds)
+    else:
+        return None
+    if x.vmax <= low:
+        return x
+    return y ^ ones if high <= x.vmin else None
 
 
 # *** comparison of sums ***
@@ -189,7 +214,7 @@ def _remainder_is_other(terms: dict[UOp, int], limit: int) -> bool:
 
 
 BOUNDS = PatternMatcher(
-    [single_value, maximum_by_bounds],
+    [single_value, maximum_by_bounds, minimum_by_bounds],
     pure=True,
 )
 COMPARISON = PatternMatcher(
