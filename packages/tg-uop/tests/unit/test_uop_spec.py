@@ -262,6 +262,16 @@ def test_lowered() -> None:
     verify(store.end(r).sink(guarded.end(r), arg=KernelInfo()), Form.LOWERED)
 
 
+def test_lowered_gathers() -> None:
+    out = UOp.param(0, F32.ptr(64))
+    places = UOp.const(I32.vec(4), (3, 1, 4, 1))
+    address = out.index(places, ptr=True)
+    gathered = address.load(dtype=F32.vec(4))
+    verify(address.store(gathered), Form.LOWERED)
+    refused(address.load(dtype=F32.vec(2)), Form.LOWERED, "4 places")
+    refused(address.store(const(1.0)), Form.LOWERED, "4 places")
+
+
 def test_illegal_lowered() -> None:
     out, r, gate = lowered_parts()
     address = out.index(r, ptr=True)

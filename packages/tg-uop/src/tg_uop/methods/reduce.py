@@ -59,7 +59,7 @@ class ReduceMixin(BroadcastMixin):
     def _combined_nothing(self, op: Ops, axes: tuple[int, ...]) -> Self:
         """The identity of `op` in the shape of the result."""
         # one element at most of each axis, then exactly one
-        lead = [(0, min(s, 1)) if i in axes else None for i, s in enumerate(self.shape)]  # type: ignore[type-var]
+        lead = [(0, min(s, 1)) if i in axes else None for i, s in enumerate(self.shape)]  # type: ignore[call-overload]
         short = self.const_like(0).shrink(lead)
         pads = [(0, 1 - s) if i in axes else (0, 0) for i, s in enumerate(short.shape)]  # type: ignore[operator]
         nothing = short._pad_zeros(pads)
