@@ -226,8 +226,7 @@ def _permute(node: UOp, value: Sharded, axis: int) -> Sharded | None:
 def _expand(node: UOp, value: Sharded, axis: int) -> Sharded | None:
     shape = node.shape
     parts = [
-        part.expand((*shape[:axis], part.shape[axis], *shape[axis + 1 :]))  # type: ignore[arg-type]
-        for part in value.parts
+        part.expand((*shape[:axis], part.shape[axis], *shape[axis + 1 :])) for part in value.parts
     ]
     return Sharded(tuple(parts), axis)
 

@@ -102,7 +102,7 @@ class Affine:
 
     def build(self, terms: Terms, offset: int) -> UOp:
         """The sum as a node, in its one spelling."""
-        terms = _rejoin(terms)
+        terms, offset = self._rejoined(terms, offset)
         total: UOp | None = None
         for term, scale in sorted(terms.items(), key=_order):
             scaled = term if scale == 1 else term.alu(Ops.MUL, integer(scale))
@@ -112,6 +112,25 @@ class Affine:
         result = total if offset == 0 else total.alu(Ops.ADD, integer(offset))
         self._parts.setdefault(result, (terms, offset))
         return result
+
+    def _rejoined(self, terms: Terms, offset: int) -> tuple[Terms, int]:
+        """(x // d) * d * c + (x % d) * c  becomes  x * c."""
+        remainders = [t for t in terms if t.op is Ops.MOD and _constant(t.src[1]) is not None]
+        if not remainders:
+            return terms, offset
+        joined = dict(terms)
+        for remainder in remainders:
+            whole, divisor = remainder.src
+            quotient = whole.alu(Ops.IDIV, divisor)
+            scale = joined.get(remainder)
+            if scale is None or joined.get(quotient) != scale * divisor.const_value:
+                continue
+            del joined[remainder], joined[quotient]
+            more, constant = self.parts(whole)
+            offset += scale * constant
+            for term, factor in more.items():
+                joined[term] = joined.get(term, 0) + scale * factor
+        return {t: c for t, c in joined.items() if c != 0}, offset
 
     def add(self, node: UOp, value: Dim) -> UOp:
         """`node + value`."""
@@ -231,25 +250,6 @@ def _divide(terms: Terms, size: int, truncate: bool) -> tuple[Terms, Terms]:
         if remainder:
             rest[term] = remainder
     return outer, rest
-
-
-def _rejoin(terms: Terms) -> Terms:
-    """(x // d) * d * c + (x % d) * c  becomes  x * c."""
-    remainders = [t for t in terms if t.op is Ops.MOD and _constant(t.src[1]) is not None]
-    if not remainders:
-        return terms
-    joined = dict(terms)
-    for remainder in remainders:
-        whole, divisor = remainder.src
-        quotient = whole.alu(Ops.IDIV, divisor)
-        scale = joined.get(remainder)
-        if scale is None or joined.get(quotient) != scale * divisor.const_value:
-            continue
-        if whole.op in (Ops.ADD, Ops.MUL, Ops.CONST):
-            continue
-        del joined[remainder], joined[quotient]
-        joined[whole] = joined.get(whole, 0) + scale
-    return joined
 
 
 @final

@@ -19,7 +19,7 @@ from tg_uop.ir.walk import toposort
 
 from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.errors import BindingError
-from tg_tensor.schedule.hazards import memory_of
+from tg_tensor.schedule.hazards import memory_of, version_of
 from tg_tensor.schedule.indexing import Indexer
 
 OWN_MEMORY = "own memory"
@@ -67,6 +67,9 @@ class _Cleaner:
         # tags keep equal values apart (two Tensors of zeros have memory of their own); they are
         # numbered anew so that the next step gives the same graph
         self.tags: dict[object, int] = {}
+        # what has been done to each version of memory
+        self.overwritten: dict[UOp, tuple[UOp, ...]] = {}
+        self.copies = 0
         self.indexer = Indexer()
 
     def run(self, sinks: Sequence[UOp]) -> Roots:
@@ -155,7 +158,18 @@ class _Cleaner:
 
     def after(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
         effects = tuple(e for e in operands[1:] if not _does_nothing(e))
-        return _rebuilt(node, (operands[0], *effects)) if effects else operands[0]
+        if not effects:
+            return operands[0]
+        version = version_of(operands[0])
+        known = self.overwritten.setdefault(version, effects)
+        if known == effects or not all(e.op is Ops.STORE for e in effects):
+            return _rebuilt(node, (operands[0], *effects))
+        # two values that share memory are both written: the second gets memory of its own
+        self.copies += 1
+        copy = UOp(Ops.CONTIGUOUS, version.dtype, (version,), OWN_MEMORY, ("apart", self.copies))
+        moved = {version: copy}
+        stores = [_moved_store(effect, moved) for effect in effects]
+        return _rebuilt(node, (operands[0].substitute(moved), *stores))
 
     def call(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
         pieces = tuple(self.in_one_piece(operand) for operand in operands[1:])
@@ -218,6 +232,12 @@ def _is_empty(node: UOp) -> bool:
 
 def _does_nothing(effect: UOp) -> bool:
     return effect.op is Ops.STORE and _is_empty(effect.stored_target)
+
+
+def _moved_store(store: UOp, moved: dict[UOp, UOp]) -> UOp:
+    """The same value stored into other memory."""
+    target = store.stored_target.substitute(moved)
+    return UOp(Ops.STORE, store.dtype, (target, store.stored_value), store.arg, store.tag)
 
 
 def _rebuilt(node: UOp, operands: tuple[UOp, ...]) -> UOp:
