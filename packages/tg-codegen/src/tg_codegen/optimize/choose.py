@@ -15,6 +15,7 @@ from tg_codegen.optimize.strategies.elementwise import optimize_elementwise
 from tg_codegen.optimize.strategies.facts import main_reduce
 from tg_codegen.optimize.strategies.gpu import optimize_for_groups
 from tg_codegen.optimize.strategies.matmul import dominates, is_product, optimize_product
+from tg_codegen.optimize.strategies.matvec import streams_in_stripes
 from tg_codegen.optimize.strategies.reduction import optimize_reduction
 from tg_codegen.options import Options
 
@@ -64,6 +65,6 @@ def _strategies(view: Scheduler, options: Options) -> list[Callable[[Scheduler],
     if facts is None:
         return [partial(optimize_elementwise, options=options)]
     plain = partial(optimize_reduction, options=options)
-    if is_product(facts) and dominates(view, facts):
+    if is_product(facts) and dominates(view, facts) and not streams_in_stripes(facts):
         return [partial(optimize_product, options=options), plain]
     return [plain]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tg_uop import GroupOp, UOp
+from tg_uop import GroupOp, Ops, Opt, OptOps, UOp
 
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.facts import load_facts, value_nodes
@@ -12,6 +12,24 @@ from tg_codegen.options import Options
 
 # kernels with more arithmetic than this hold one vector a value, simpler ones up to four
 _HEAVY_ARITHMETIC = 24
+# what an operation becomes on a target that has no instruction for it, or a slow one
+_INSTRUCTIONS = {
+    Ops.EXP2: 16,
+    Ops.LOG2: 20,
+    Ops.SIN: 40,
+    Ops.POW: 48,
+    Ops.THREEFRY: 100,
+    Ops.FDIV: 4,
+    Ops.RECIPROCAL: 4,
+    Ops.SQRT: 4,
+    Ops.IDIV: 8,
+    Ops.MOD: 10,
+}
+# a transposition goes block by block, so that each cache line is used up while it is near; a block
+# of this side does not collide in a cache where rows are a power of two apart
+_BLOCK_SIDE = 8
+# statements without lanes that are written out instead of looped over
+_SHORT_LOOPS = 20
 
 
 def optimize_elementwise(view: Scheduler, options: Options) -> Scheduler:
@@ -19,6 +37,9 @@ def optimize_elementwise(view: Scheduler, options: Options) -> Scheduler:
     planner = Planner(view)
     lane_loop = choose_lane_loop(view)
     lanes = 1 if lane_loop is None else choose_lanes(view, lane_loop)
+    crossing = None if lane_loop is None else crossing_loop(view, lane_loop)
+    if crossing is not None:
+        lanes = min(lanes, _BLOCK_SIDE)
     choices = thread_choices(view, options)
     others = [pair for pair in choices if pair[0] is not lane_loop]
     if others:
@@ -30,7 +51,24 @@ def optimize_elementwise(view: Scheduler, options: Options) -> Scheduler:
     if lane_loop is not None and lanes > 1:
         planner.pad(lane_loop, lanes)
         planner.lanes(lane_loop, lanes)
+    if crossing is not None and planner.rest(crossing) is not None:
+        planner.upcast(crossing, largest_divisor(planner.size(crossing), _BLOCK_SIDE))
+    if lanes == 1:
+        write_out_short_loops(planner)
     return view
+
+
+def write_out_short_loops(planner: Planner) -> None:
+    """Write the innermost output loops out while they are short: it saves their overhead."""
+    view = planner.view
+    left = _SHORT_LOOPS
+    while view.upcastable_dims:
+        axis = view.upcastable_dims[-1]
+        size = int(view.rngs[axis].vmax) + 1
+        if size > left:
+            return
+        view.apply_opt(Opt(OptOps.UPCAST, axis, size))
+        left //= size
 
 
 def _share_lane_loop(planner: Planner, loop: UOp, lanes: int, options: Options) -> None:
@@ -71,7 +109,7 @@ def choose_lanes(view: Scheduler, loop: UOp) -> int:
     width = register_lanes(view)
     if width < 2:
         return 1
-    most = 4 if arithmetic_count(view) <= _HEAVY_ARITHMETIC else 1
+    most = most_vectors(view)
     options = [width * n for n in (4, 2, 1) if n <= most]
     exact = next((n for n in options if size % n == 0), None)
     if exact:
@@ -88,8 +126,30 @@ def register_lanes(view: Scheduler) -> int:
 
 
 def arithmetic_count(view: Scheduler) -> int:
-    """Operations on values for each element of the outputs."""
+    """Instructions on values for each element of the outputs, roughly."""
     nodes: set[UOp] = set()
     for store in view.stores:
         nodes.update(value_nodes(store.stored_value))
-    return sum(node.op in GroupOp.ALU for node in nodes)
+    for reduce in view.reduces:
+        nodes.update(value_nodes(reduce.reduced_value))
+    return sum(_INSTRUCTIONS.get(node.op, 1) for node in nodes if node.op in GroupOp.ALU)
+
+
+def most_vectors(view: Scheduler) -> int:
+    """How many vectors a value may be: one where its computation needs the registers."""
+    return 4 if arithmetic_count(view) <= _HEAVY_ARITHMETIC else 1
+
+
+def crossing_loop(view: Scheduler, lane_loop: UOp) -> UOp | None:
+    """A loop along which a load is contiguous that jumps along the lanes: a transposition."""
+    for store in view.stores:
+        for node in value_nodes(store.stored_value):
+            if node.op is not Ops.INDEX:
+                continue
+            facts = load_facts(node)
+            if facts.strides.get(lane_loop, 1) == 1:
+                continue
+            for loop in facts.strides:
+                if facts.is_contiguous(loop) and loop is not lane_loop:
+                    return loop
+    return None

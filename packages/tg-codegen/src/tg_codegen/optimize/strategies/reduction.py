@@ -5,7 +5,11 @@ from __future__ import annotations
 from tg_uop import UOp
 
 from tg_codegen.optimize.kernel_view import Scheduler
-from tg_codegen.optimize.strategies.elementwise import choose_lane_loop, register_lanes
+from tg_codegen.optimize.strategies.elementwise import (
+    choose_lane_loop,
+    most_vectors,
+    register_lanes,
+)
 from tg_codegen.optimize.strategies.facts import ReduceFacts, reduce_facts
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import thread_choices
@@ -82,7 +86,9 @@ def _lanes_along_output(planner: Planner, loop: UOp, steps: int) -> None:
     """Lanes, and several vectors of them where each step of the reduction jumps far."""
     view = planner.view
     width, size = register_lanes(view), planner.size(loop)
-    options = [n for n in (width * 4, width * 2, width, width // 2, width // 4) if n > 1]
+    most = width * most_vectors(view)
+    sizes = (width * 4, width * 2, width, width // 2, width // 4)
+    options = [n for n in sizes if 1 < n <= most]
     lanes = next((n for n in options if size % n == 0), 0)
     if lanes < width and view.caps.masked_memory and size > width // 2:
         planner.pad(loop, width)
@@ -97,10 +103,12 @@ def _lanes_along_output(planner: Planner, loop: UOp, steps: int) -> None:
 def _lanes_along_reduce(planner: Planner, fact: ReduceFacts, loop: UOp) -> None:
     view = planner.view
     width, size = view.caps.lanes(fact.node.dtype), planner.size(loop)
-    options = [n for n in (width * 4, width * 2, width, width // 2, width // 4) if n > 1]
+    most = width * max(2, most_vectors(view))
+    sizes = (width * 4, width * 2, width, width // 2, width // 4)
+    options = [n for n in sizes if 1 < n <= most]
     lanes = next((n for n in options if size % n == 0), 0)
     if lanes < width and view.caps.masked_memory and size > width:
-        lanes = width * 4 if size > width * 16 else width
+        lanes = most if size > width * 16 else width
         planner.pad(loop, lanes)
     if lanes > 1:
         planner.lanes(loop, lanes)
