@@ -54,15 +54,15 @@ STEPS: tuple[Step, ...] = (
         Form.LOWERED,
         place="after emulate-dtypes: it sees the floats that are left",
     ),
+    Step("expand-random-bits", expand_random_bits, Form.LOWERED, Form.LOWERED),
+    Step("divide-by-constants", divide_by_constants, Form.LOWERED, Form.LOWERED),
     Step(
         "replace-operations",
         replace_operations,
         Form.LOWERED,
         Form.LOWERED,
-        place="after the steps that use TRUNC and MULACC",
+        place="after the steps that use TRUNC, MULACC and CMPEQ",
     ),
-    Step("expand-random-bits", expand_random_bits, Form.LOWERED, Form.LOWERED),
-    Step("divide-by-constants", divide_by_constants, Form.LOWERED, Form.LOWERED),
     Step("fuse-reductions", fuse_reductions, Form.LOWERED, Form.LOWERED),
     Step(
         "split-vectors",
