@@ -60,7 +60,7 @@ WANTED = (Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.UNROLL, 0, 3), Opt(OptOps.THREAD,
 
 
 def search(measure: Callable[[UOp], float], **others: object) -> object:
-    given = {"width": 2, "options": Options(), **others}
+    given = {"width": 2, "options": Options(cores=4), **others}
     return beam_search(row_sums(), FakeRenderer(), measure, **given)  # type: ignore[arg-type]
 
 
@@ -72,7 +72,7 @@ def test_it_finds_a_list_step_by_step() -> None:
 
 
 def test_it_is_never_slower_than_the_heuristic() -> None:
-    chosen = tuple(heuristic(Scheduler(row_sums(), FakeRenderer()), Options()).applied_opts)
+    chosen = tuple(heuristic(Scheduler(row_sums(), FakeRenderer()), Options(cores=4)).applied_opts)
     assert chosen, "the case needs a kernel for which the heuristic does something"
 
     def measure(kernel: UOp) -> float:
@@ -135,4 +135,4 @@ def test_reports_of_progress() -> None:
     heard: list[tuple[int, int, float]] = []
     search(likes(*WANTED), report=lambda *facts: heard.append(facts))
     assert [rounds for rounds, _, _ in heard] == list(range(1, len(heard) + 1))
-    assert all(best > later for (_, _, best), (_, _, later) in pairwise(heard))
+    assert all(best >= later for (_, _, best), (_, _, later) in pairwise(heard))

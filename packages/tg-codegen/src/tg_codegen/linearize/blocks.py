@@ -79,14 +79,25 @@ def block_tree(order: Iterable[UOp]) -> BlockTree:
                 )
     root = Block(None, None, 0)
     bodies: dict[UOp, Block] = {}
-    for loop in sorted(loops, key=lambda r: len(_around(r, ends))):
+    pending = loops[::-1]
+    while pending:
+        loop = pending[-1]
         around = _around(loop, ends)
-        parent = root
-        for other in around:
-            if bodies[other].depth > parent.depth:
-                parent = bodies[other]
+        # a loop need not depend on all that is around the loops it depends on
+        missing = [other for other in around if other not in bodies]
+        if missing:
+            pending.extend(missing)
+            continue
+        pending.pop()
+        if loop in bodies:
+            continue
+        parent = max((bodies[other] for other in around), key=_depth, default=root)
         bodies[loop] = Block(loop, parent, parent.depth + 1)
     return BlockTree(root, bodies)
+
+
+def _depth(block: Block) -> int:
+    return block.depth
 
 
 def _around(loop: UOp, ends: dict[UOp, UOp]) -> dict[UOp, None]:

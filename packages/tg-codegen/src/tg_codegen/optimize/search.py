@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass, replace
 from math import inf
 
-from tg_uop import KernelInfo, Opt, UOp
+from tg_uop import KernelInfo, Opt, OptOps, UOp
 
 from tg_codegen.errors import CodegenError, KernelOptError, SearchError
 from tg_codegen.optimize.choose import heuristic
@@ -19,6 +19,7 @@ from tg_codegen.options import Options
 # time in seconds of a kernel whose KernelInfo holds the Opts to apply; inf where it does not run
 Measure = Callable[[UOp], float]
 Found = MutableMapping[str, tuple[Opt, ...]]
+Report = Callable[[int, int, float], None]
 
 # a round must gain this much for another one to follow
 _WORTHWHILE = 0.99
@@ -58,9 +59,11 @@ def beam_search(
     target: str = "",
     known: Found | None = None,
     keep_going: Callable[[], bool] = lambda: True,
-    report: Callable[[int, int, float], None] | None = None,
+    report: Report | None = None,
 ) -> SearchResult:
     """The fastest list of Opts that a beam of `width` finds for a canonical kernel.
+
+    It starts from the heuristic's choice, and once more from nothing.
 
     The heuristic's choice is always measured, so the result is never slower than it. `known` holds
     results of earlier searches and gets this one if it is complete; `target` is part of its keys.
@@ -72,32 +75,20 @@ def beam_search(
     if known is not None and key in known:
         opts = known[key]
         return SearchResult(_with_opts(kernel, opts), opts, inf, 0, True)
-    search = _Search(kernel, measure, keep_going)
+    search = _Search(kernel, measure, keep_going, report)
+    search.cores = options.cores
     prepared = free_of_padding(kernel)
-    start = Scheduler(prepared, renderer)
-    if start.caps.has_local:
-        start.convert_loop_to_global()
-    beam = search.measured([heuristic(Scheduler(prepared, renderer), options), start])
-    if not beam:
-        raise SearchError(kernel=start.kernel_name(), tried=search.tried, failures=search.failures)
-    best = min(beam, key=_seconds)
-    rounds = 0
-    while not search.stopped:
-        rounds += 1
-        if report is not None:
-            report(rounds, search.tried, best.seconds)
-        grown = search.measured(_neighbours(beam))
-        if not grown:
-            break
-        beam = sorted([*grown, *beam], key=_seconds)[:width]
-        if beam[0].seconds >= best.seconds * _WORTHWHILE:
-            best = min(best, beam[0], key=_seconds)
-            break
-        best = beam[0]
+    plain = Scheduler(prepared, renderer)
+    if plain.caps.has_local:
+        plain.convert_loop_to_global()
+    starts = search.measured([heuristic(Scheduler(prepared, renderer), options), plain])
+    if not starts:
+        raise SearchError(kernel=plain.kernel_name(), tried=search.tried, failures=search.failures)
+    best = min((search.climb(start, width) for start in starts), key=_seconds)
     opts = tuple(best.view.applied_opts)
-    if known is not None and not search.stopped:
-        known[key] = opts
     done = not search.stopped
+    if known is not None and done:
+        known[key] = opts
     return SearchResult(_with_opts(kernel, opts), opts, best.seconds, search.tried, done)
 
 
@@ -109,14 +100,37 @@ def search_key(kernel: UOp, target: str, width: int) -> str:
 class _Search:
     """What has been measured so far."""
 
-    def __init__(self, kernel: UOp, measure: Measure, keep_going: Callable[[], bool]) -> None:
+    def __init__(
+        self, kernel: UOp, measure: Measure, keep_going: Callable[[], bool], report: Report | None
+    ) -> None:
         self.kernel = kernel
         self.measure = measure
         self.keep_going = keep_going
+        self.report = report
+        self.cores = 1
         self.seen: set[bytes] = set()
         self.tried = 0
+        self.rounds = 0
+        self.fastest = inf
         self.failures: list[str] = []
         self.stopped = False
+
+    def climb(self, start: _Candidate, width: int) -> _Candidate:
+        """The best that adding one Opt after the other to the beam leads to."""
+        beam, best = [start], start
+        while not self.stopped:
+            self.rounds += 1
+            if self.report is not None:
+                self.report(self.rounds, self.tried, self.fastest)
+            grown = self.measured(_neighbours(beam, self.cores))
+            if not grown:
+                break
+            beam = sorted([*grown, *beam], key=_seconds)[:width]
+            gained = beam[0].seconds < best.seconds * _WORTHWHILE
+            best = min(best, beam[0], key=_seconds)
+            if not gained:
+                break
+        return best
 
     def measured(self, views: Iterable[Scheduler]) -> list[_Candidate]:
         """The views that are new and run, with their times."""
@@ -131,6 +145,7 @@ class _Search:
             seconds = self._time(view)
             if seconds < inf:
                 found.append(_Candidate(view, seconds))
+                self.fastest = min(self.fastest, seconds)
         return found
 
     def _time(self, view: Scheduler) -> float:
@@ -142,10 +157,12 @@ class _Search:
             return inf
 
 
-def _neighbours(beam: list[_Candidate]) -> Iterable[Scheduler]:
+def _neighbours(beam: list[_Candidate], cores: int) -> Iterable[Scheduler]:
     """Every kernel of the beam with one more Opt."""
     for candidate in beam:
         for action in ACTIONS:
+            if action.op is OptOps.THREAD and isinstance(action.arg, int) and action.arg > cores:
+                continue
             view = candidate.view.copy()
             try:
                 view.apply_opt(action)
