@@ -25,6 +25,10 @@ _FLAGS: Final = (
     "-ffreestanding",
     "-fno-math-errno",
     "-ffp-contract=off",
+    # the kernel has chosen its vectors; besides, gcc 12 joins float32 -> float16 -> float32 to
+    # nothing when it vectorizes
+    "-fno-tree-vectorize",
+    "-fno-tree-slp-vectorize",
     "-fno-stack-protector",
     "-fno-asynchronous-unwind-tables",
     "-fno-ident",

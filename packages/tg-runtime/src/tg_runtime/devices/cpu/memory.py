@@ -6,7 +6,7 @@ import weakref
 from typing import Final
 
 from tg_runtime.device import DEFAULT_SPEC, BufferSpec, Compiled, Memory
-from tg_runtime.hcq.commands import Copy
+from tg_runtime.hcq.copy import copy_between
 from tg_runtime.hcq.device import HCQCompiled
 from tg_runtime.host.memory_map import (
     available_memory,
@@ -126,11 +126,7 @@ class CPUAllocator(LRUAllocator):
         """A copy command in this queue, after what the source's queue has to do."""
         if not isinstance(source_device.allocator, CPUAllocator):
             return False
-        here, there = self.queue, source_device.allocator.queue
-        here.wait_device(there)
-        here.submit([Copy(target.address, source.address, size)], f"copy {size}")
-        # the source must not be written again before it was read
-        there.wait_device(here)
+        copy_between(self.queue, source_device.allocator.queue, target, source, size)
         return True
 
     def _small(self, size: int) -> Memory:
