@@ -5,6 +5,7 @@ from importlib import import_module
 from tg_runtime import Device
 from tg_uop import Context, UOp, Variable, dtypes, getenv
 
+from tg_tensor.custom.function import function
 from tg_tensor.engine.stats import GlobalCounters
 from tg_tensor.jit.tinyjit import TinyJit
 from tg_tensor.tensor import Tensor
@@ -18,7 +19,8 @@ __all__ = [
     "UOp",
     "Variable",
     "dtypes",
-    "fetch",  # noqa: F822
+    "fetch",
+    "function",
     "getenv",
 ]
 

@@ -14,9 +14,12 @@ from tg_runtime import BufferSpec, Device
 from tg_runtime.memory.buffer import Buffer
 from tg_uop import DType, Ops, UOp, dtypes
 from tg_uop.dtype.value import const_value
+from tg_uop.ir.args import CallArg
 
 from tg_tensor.autograd.backward import flat_gradients, gradients
 from tg_tensor.autograd.history import follow, remember
+from tg_tensor.custom.function import with_arguments
+from tg_tensor.custom.kernel import GradFunction, KernelFunction, custom_kernel
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.engine.buffers import attach
 from tg_tensor.errors import DataError, GradientError
@@ -106,7 +109,8 @@ class Tensor(HostOps):
                 raise GradientError(
                     op="gradient",
                     reason=f"the value does not depend on target {position}",
-                    hint="build the value from the target itself, without detach",
+                    hint="build the value from the target itself, without detach; what was computed before "
+                    "keeps its graph only where a Tensor requires a gradient",
                 )
             results.append(self._of(flowing))
         return results
@@ -184,6 +188,31 @@ class Tensor(HostOps):
         if self.grad is not None:
             self.grad = self.grad.to(device)
         return self._take(self.to(device))
+
+    # *** functions of one's own ***
+
+    def custom_kernel(
+        self, *lst: Self, fxn: KernelFunction, grad_fxn: GradFunction | None = None
+    ) -> list[Self]:
+        """This and other Tensors after one run of a kernel in kernel form on their memory.
+
+        `fxn` gets a memory node for each Tensor and returns a SINK. `grad_fxn(gradient, call)`
+        gives the gradient of each argument, None where there is none. Raises `CustomError` when
+        `fxn` returns no kernel.
+        """
+        return custom_kernel(self, *lst, fxn=fxn, grad_fxn=grad_fxn)
+
+    def call(self, *lst: Self, fxn: Self, grad_fxn: GradFunction | None = None) -> Self:
+        """`fxn`, an expression of stand-ins (see `as_param`), with these Tensors in their places.
+
+        `grad_fxn(gradient, call)` replaces its gradient.
+        """
+        arguments = [self.uop, *(t.uop for t in lst)]
+        if grad_fxn is None:
+            return self._of(with_arguments(fxn.uop, arguments))
+        body = UOp(Ops.TUPLE, src=(fxn.uop,))
+        applied = UOp(Ops.FUNCTION, src=(body, *arguments), arg=CallArg("call", grad_fxn))
+        return self._of(applied.gettuple(0))
 
     # *** identity ***
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tg_uop import Ops, UOp
 from tg_uop.ir.walk import toposort
 
+from tg_tensor.autograd.calls import call_gradients, custom_call, function_gradients
 from tg_tensor.autograd.composites import slid_gradient, slid_source
 from tg_tensor.autograd.effects import written_gradients, written_values
 from tg_tensor.autograd.history import graph_behind
@@ -31,20 +32,24 @@ def gradients(root: UOp, seed: UOp, targets: Sequence[UOp]) -> dict[UOp, UOp]:
     wanted = set(targets)
     steps = _steps_to(root, wanted)
     flowing: dict[UOp, UOp] = {root: seed} if root in steps or root in wanted else {}
+    results: dict[UOp, list[UOp | None]] = {}
     for node in reversed(steps):
+        if node in results:
+            _add(
+                flowing, node.call_args, function_gradients(node, results.pop(node)), wanted, steps
+            )
+            continue
         grad = flowing.get(node)
         if grad is None:
             continue
         if node not in wanted:
             # nothing asks for it again: let go of it
             del flowing[node]
+        if node.op is Ops.GETTUPLE:
+            _collect(results, node, grad)
+            continue
         step = steps[node]
-        for operand, part in zip(step.inputs, step.rule(node, grad), strict=True):
-            if part is None or not (operand in steps or operand in wanted):
-                continue
-            fitted = _fit(part, operand)
-            known = flowing.get(operand)
-            flowing[operand] = fitted if known is None else known + fitted
+        _add(flowing, step.inputs, step.rule(node, grad), wanted, steps)
     return {node: grad for node, grad in flowing.items() if node in wanted}
 
 
@@ -57,6 +62,30 @@ def flat_gradients(root: UOp, targets: Sequence[UOp]) -> dict[UOp, UOp]:
         return {}
     below = toposort((root,), lambda node: node.op is not Ops.DETACH and not node.dtype.is_int)
     return {target: target.const_like(0) for target in targets if target in below}
+
+
+def _add(
+    flowing: dict[UOp, UOp],
+    operands: Sequence[UOp],
+    parts: Gradients,
+    wanted: set[UOp],
+    steps: dict[UOp, Step],
+) -> None:
+    """Let gradients flow to the operands that lead to a target."""
+    for operand, part in zip(operands, parts, strict=True):
+        if part is None or not (operand in steps or operand in wanted):
+            continue
+        fitted = _fit(part, operand)
+        known = flowing.get(operand)
+        flowing[operand] = fitted if known is None else known + fitted
+
+
+def _collect(results: dict[UOp, list[UOp | None]], node: UOp, grad: UOp) -> None:
+    """Keep the gradient of one result of a function until all of them are there."""
+    function = node.src[0]
+    count = len(function.called.src)
+    assert isinstance(node.arg, int), "a GETTUPLE carries a position"
+    results.setdefault(function, [None] * count)[node.arg] = grad
 
 
 def _steps_to(root: UOp, wanted: set[UOp]) -> dict[UOp, Step]:
@@ -89,6 +118,13 @@ def _step_of(node: UOp) -> Step:
     graph = graph_behind(node)
     if graph is not None:
         return Step((graph,), same)
+    if node.op is Ops.FUNCTION:
+        return Step(node.call_args, _no_rule)
+    if node.op is Ops.GETTUPLE and node.src[0].op is Ops.FUNCTION:
+        return Step((node.src[0],), _no_rule)
+    call = custom_call(node) if node.op is Ops.AFTER else None
+    if call is not None:
+        return Step(call.call_args, lambda _, grad: call_gradients(call, grad))
     if node.op is Ops.AFTER:
         return Step((node.src[0], *written_values(node)), written_gradients)
     if node.op is Ops.DETACH or not is_differentiable(node.dtype):

@@ -112,6 +112,10 @@ class TensorCore(ReduceMixin):
 
     # *** values on the host ***
 
+    def realize(self, *lst: Self, do_update_stats: bool = True) -> Self:
+        """Compute this Tensor and others now."""
+        raise NotImplementedError
+
     def numpy(self) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
         """The values as an array."""
         raise NotImplementedError

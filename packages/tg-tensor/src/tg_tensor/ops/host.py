@@ -24,10 +24,6 @@ class HostOps(HashOps):
 
     __slots__ = ()
 
-    def realize(self, *lst: Self, do_update_stats: bool = True) -> Self:
-        """Compute this Tensor and others now."""
-        raise NotImplementedError
-
     def to(self, device: str | tuple[str, ...] | list[str] | None) -> Self:
         """This value on another device."""
         raise NotImplementedError
@@ -61,7 +57,8 @@ class HostOps(HashOps):
     def data(self) -> memoryview:
         """The values as a memoryview of this shape, without a copy where the host reaches them.
 
-        It shares memory with the Tensor: a later in-place write shows. Raises `ExportError` for a
+        It shares memory with the Tensor: a later in-place write shows, once it has run (see
+        `Device[name].synchronize`). Raises `ExportError` for a
         dtype that memoryview has no letter for.
         """
         if self.dtype.fmt is None:

@@ -69,6 +69,8 @@ class RandomOps(CreateOps):
         for device, state in RandomOps._states.items():
             state.key.assign(cls._words(_key_words(device), device, dtypes.uint32))
             state.counter.assign(cls._words([0], device, dtypes.uint64))
+            # now, because a captured step reads the memory whatever is pending
+            state.key.realize(state.counter)
 
     @classmethod
     def _state(cls, device: str) -> RandomState:
