@@ -10,7 +10,9 @@ from tg_codegen.errors import KernelOptError
 from tg_codegen.optimize.choose import heuristic
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.options import Options
+from tg_codegen.pipeline import canonical, lowering, optimization
 from tg_codegen.target.caps import Capabilities
+from tg_codegen.target.registry import INTERPRETER
 from tg_uop import AxisType, KernelInfo, Ops, Opt, OptOps, UOp, dtypes
 from tg_uop.spec.node import Form
 from tg_uop.spec.verify import verify
@@ -30,6 +32,16 @@ class FakeRenderer:
 CPU = FakeRenderer(
     vector_bits=128,
     vector_registers=16,
+    masked_memory=True,
+    has_threads=True,
+    max_threads=4,
+    stack_bytes=1 << 16,
+)
+LOWERED = FakeRenderer(
+    ops=INTERPRETER.ops,
+    dtypes=INTERPRETER.dtypes,
+    vector_bits=128,
+    vector_any_width=True,
     masked_memory=True,
     has_threads=True,
     max_threads=4,
@@ -181,3 +193,22 @@ def test_the_heuristic_keeps_the_value(
     verify(changed, Form.KERNEL)
     memory = memory_for(sizes)
     assert read_kernel(changed, memory) == read_kernel(ast, memory)
+
+
+@settings(
+    max_examples=80,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(case=KERNELS, opts=st.lists(OPTS, max_size=6))
+def test_opts_survive_lowering(
+    case: tuple[UOp, tuple[int, ...]], opts: list[Opt], read_kernel: Run, run_linear: Run
+) -> None:
+    ast, sizes = case
+    known = canonical(ast.replace(arg=KernelInfo(opts_to_apply=())))
+    view = Scheduler(known, LOWERED)
+    accepted = [opt for opt in opts if applies(view, opt)]
+    asked = known.replace(arg=KernelInfo(opts_to_apply=tuple(accepted)))
+    optimized_kernel = optimization(LOWERED, Options(optimize=False)).run(asked)
+    linear = lowering(LOWERED.caps).run(optimized_kernel)
+    memory = memory_for(sizes)
+    assert run_linear(linear.src, memory) == read_kernel(ast, memory)
