@@ -32,7 +32,7 @@ def array_of_exporter(exporter: Exporter) -> Array:
 
     Raises `BufferError` for memory of another device.
     """
-    return np.from_dlpack(exporter)
+    return np.from_dlpack(exporter)  # type: ignore[arg-type]
 
 
 def shared_node(array: Array, device: str) -> UOp:

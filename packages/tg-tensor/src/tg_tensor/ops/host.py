@@ -102,7 +102,7 @@ class HostOps(HashOps):
                 reason="this number type is not exchanged; cast to float32 first",
             )
         shared = array_of_bytes(self._raw_bytes(share=True), self.dtype, self.shape)
-        return shared.__dlpack__()
+        return shared.__dlpack__()  # type: ignore[misc]
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Memory of the host."""

@@ -15,13 +15,12 @@ from tg_uop.errors import DTypeError, IndexRangeError, ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
 from tg_uop.methods.indexing import apply_cuts, axis_cut, basic_view, expand_ellipsis
 
-from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.movement import TensorMovementOps
 from tg_tensor.ops.place import names_place
 
 
 class IndexOps(TensorMovementOps):
-    """`x[...]`, `x[...] = y`, gather, scatter and their kin."""
+    """`x[...]` and `x[...] = y`."""
 
     __slots__ = ("_host_range",)
 
@@ -308,172 +307,6 @@ class IndexOps(TensorMovementOps):
             return
         plain = [slice(None) if isinstance(item, IndexOps) else item for item in items]
         self._write_view(plain, merged)
-
-    # *** gather and scatter along one axis ***
-
-    def gather(self, dim: int, index: Self) -> Self:
-        """out[i][j] = self[index[i][j]][j] for dim 0, and so on for other axes.
-
-        Raises `ShapeError` when `index` has another number of axes, or is longer in another axis.
-        """
-        axis = self._axis(dim)
-        self._check_index_shape("gather", axis, index)
-        source = self._cut_to(index.shape, axis).transpose(axis, -1)
-        wanted = index._counted_from_front(self.shape[axis]).transpose(axis, -1)
-        counter = self._iota(self.shape[axis], self.device, dtypes.int32).cast(wanted.dtype)
-        hits = wanted.unsqueeze(-1).eq(counter)
-        picked = hits.where(source.unsqueeze(-2), 0)
-        return picked._only_one(picked.ndim - 1).transpose(axis, -1)
-
-    def _check_index_shape(self, op: str, axis: int, index: Self) -> None:
-        pairs = list(zip(index.shape, self.shape, strict=False))
-        fits = index.ndim == self.ndim and all(
-            small <= large for i, (small, large) in enumerate(pairs) if i != axis
-        )
-        if not fits:
-            raise ShapeError(
-                op=op,
-                shapes=(self.shape, index.shape),
-                reason=f"the index must have {self.ndim} axes, none longer except axis {axis}",
-                hint="expand or shrink the index first",
-            )
-        if not index.dtype.is_int:
-            raise DTypeError(what=op, dtypes=[index.dtype], reason="an index is an integer")
-
-    def _cut_to(self, shape: tuple[int, ...], axis: int) -> Self:
-        """The leading part as long as `shape` in all axes but one."""
-        return self.shrink([None if i == axis else (0, size) for i, size in enumerate(shape)])
-
-    def _scatter_parts(self, axis: int, index: Self, src: Self) -> tuple[Self, Self]:
-        """Which source hits which element, and the sources: shapes (..., size, sources)."""
-        wanted = index._counted_from_front(self.shape[axis]).transpose(axis, -1).unsqueeze(-2)
-        counter = self._iota(self.shape[axis], self.device, dtypes.int32).cast(wanted.dtype)
-        hits = counter.reshape((self.shape[axis], 1)).eq(wanted)
-        sources = src.transpose(axis, -1).unsqueeze(-2)._expand_to(hits.shape)
-        return hits, sources
-
-    def _spread_back(self, axis: int, value: Self) -> Self:
-        """A result over the part that an index covers, in this shape, the rest 0."""
-        moved = value.transpose(axis, -1)
-        pairs = zip(self.shape, moved.shape, strict=True)
-        return moved._pad_zeros([(0, whole - part) for whole, part in pairs])
-
-    def scatter(
-        self, dim: int, index: Self, src: Self | int | float, reduce: str | None = None
-    ) -> Self:
-        """self with self[index[i][j]][j] = src[i][j] for dim 0, and so on for other axes.
-
-        Of several sources for one element the last stays; `reduce` "add" or "multiply" combines
-        them all with what is there. Raises `ShapeError` when the shapes do not fit.
-        """
-        axis = self._axis(dim)
-        source = self._scatter_source("scatter", axis, index, src)
-        if reduce == "add":
-            return self.scatter_reduce(dim, index, source, "sum")
-        if reduce == "multiply":
-            return self.scatter_reduce(dim, index, source, "prod")
-        if reduce is not None:
-            expected = "None, 'add' or 'multiply'"
-            raise ArgumentError(op="scatter", argument="reduce", given=reduce, expected=expected)
-        hits, sources = self._scatter_parts(axis, index, source)
-        turn = self._iota(index.shape[axis], self.device, dtypes.int32) + 1
-        last = hits.where(turn, 0).max(-1, keepdim=True)
-        picked = last.eq(turn).where(sources, 0)._only_one(sources.ndim - 1)
-        written = self._spread_back(axis, (last > 0).squeeze(-1))
-        return written.where(self._spread_back(axis, picked), self)
-
-    def _scatter_source(self, op: str, axis: int, index: Self, src: Self | int | float) -> Self:
-        self._check_index_shape(op, axis, index)
-        if isinstance(src, int | float):
-            return self._of(self.ufix(src).cast(self.dtype).uop)._expand_to(index.shape)
-        pairs = zip(index.shape, src.shape, strict=False)
-        if src.ndim != index.ndim or any(small > large for small, large in pairs):
-            raise ShapeError(
-                op=op,
-                shapes=(self.shape, index.shape, src.shape),
-                reason="the source must be at least as long as the index in every axis",
-            )
-        if src.dtype is not self.dtype:
-            raise DTypeError(
-                what=op, dtypes=[self.dtype, src.dtype], reason="the dtypes differ", hint="cast src"
-            )
-        return src.shrink([(0, size) for size in index.shape])
-
-    def scatter_reduce(
-        self,
-        dim: int,
-        index: Self,
-        src: Self | int | float,
-        reduce: str,
-        include_self: bool = True,
-    ) -> Self:
-        """All sources of an element combined: "sum", "prod", "mean", "amax" or "amin".
-
-        What is there takes part unless `include_self` is False; elements without a source stay.
-        Raises `ArgumentError` for another name.
-        """
-        axis = self._axis(dim)
-        source = self._scatter_source("scatter_reduce", axis, index, src)
-        hits, sources = self._scatter_parts(axis, index, source)
-        touched = self._spread_back(axis, hits.any(-1))
-        if reduce in ("sum", "mean"):
-            total = self._spread_back(axis, hits.where(sources, 0).sum(-1).cast(self.dtype))
-            total = total + self if include_self else total
-            if reduce == "mean":
-                count = self._spread_back(axis, hits.sum(-1)) + int(include_self)
-                mean = total.div(count, rounding_mode=None if self.dtype.is_float else "floor")
-                return touched.where(mean.cast(self.dtype), self)
-            return touched.where(total, self)
-        if reduce == "prod":
-            product = hits.where(sources, 1).prod(-1).cast(self.dtype)
-            moved = self._spread_back(axis, product)
-            return touched.where(moved * self if include_self else moved, self)
-        if reduce in ("amax", "amin"):
-            return self._scatter_extreme(axis, hits, sources, touched, reduce, include_self)
-        expected = "'sum', 'prod', 'mean', 'amax' or 'amin'"
-        raise ArgumentError(op="scatter_reduce", argument="reduce", given=reduce, expected=expected)
-
-    def _scatter_extreme(
-        self, axis: int, hits: Self, sources: Self, touched: Self, reduce: str, include_self: bool
-    ) -> Self:
-        largest = reduce == "amax"
-        nothing = self.dtype.min if largest else self.dtype.max
-        candidates = hits.where(sources, nothing)
-        found = candidates.max(-1) if largest else candidates.min(-1)
-        moved = self._spread_back(axis, found)
-        if not include_self:
-            return touched.where(moved, self)
-        return touched.where(moved.maximum(self) if largest else moved.minimum(self), self)
-
-    # *** classes and masks ***
-
-    def one_hot(self, num_classes: int) -> Self:
-        """A last axis with 1 at the position that each element names, else 0.
-
-        Raises `ArgumentError` for a negative number of classes and `DTypeError` for floats.
-        """
-        if not isinstance(num_classes, int) or num_classes < 0:
-            raise ArgumentError(
-                op="one_hot", argument="num_classes", given=num_classes, expected="0 or more"
-            )
-        if not self.dtype.is_int:
-            raise DTypeError(what="one_hot", dtypes=[self.dtype], reason="classes are integers")
-        counter = self._iota(num_classes, self.device, dtypes.int32)
-        return self.unsqueeze(-1).eq(counter.cast(self.dtype)).cast(dtypes.default_int)
-
-    def masked_fill(self, mask: Self, value: Self | int | float) -> Self:
-        """`value` where the mask holds, else this."""
-        return mask.where(value, self)
-
-    def nonzero(self) -> Self:
-        """The positions that are not 0, one row each; needs the values now."""
-        found = np.argwhere(self.ne(0).numpy() if not self.dtype.is_bool else self.numpy())
-        return self._lift(found.astype(np.int32), self.device)
-
-    def masked_select(self, mask: Self) -> Self:
-        """The elements where the mask holds, as a vector; needs the mask's values now."""
-        shape = broadcast_shape(self.shape, mask.shape)
-        return self._expand_to(shape)[mask._expand_to(shape)]
 
 
 def _is_int(item: object) -> bool:

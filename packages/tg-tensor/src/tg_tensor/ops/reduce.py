@@ -10,14 +10,14 @@ from tg_uop import Ops, dtypes
 from tg_uop.dtype.promote import sum_acc_dtype, sum_result_dtype
 from tg_uop.methods.windows import Window, slide
 
-from tg_tensor.ops.index import IndexOps
+from tg_tensor.ops.scatter import ScatterOps
 
 # Up to this length a running reduction looks at all elements before each one; a longer axis is
 # cut into blocks of about its square root, so the work grows as n^1.5 instead of n^2.
 _LONGEST_DIRECT = 256
 
 
-class TensorReduceOps(IndexOps):
+class TensorReduceOps(ScatterOps):
     """argmax and argmin, cumulative sums and their kin."""
 
     __slots__ = ()
