@@ -101,6 +101,21 @@ def test_assignment() -> None:
             x.assign(value)
 
 
+def test_augmented_assignment_is_in_place() -> None:
+    x = Tensor([1.0, 2.0])
+    same, before = x, x * 1
+    x += 1
+    x *= Tensor([2.0, 3.0])
+    assert x is same
+    assert x.tolist() == [4, 9]
+    assert before.tolist() == [1, 2]
+    whole = Tensor([7])
+    whole //= 2
+    assert whole.tolist() == [3]
+    with pytest.raises(AssignError, match="dtypes differ"):
+        whole /= 2
+
+
 def test_a_lazy_value_just_becomes_what_is_assigned() -> None:
     x = Tensor([1.0]) + 1
     x.assign(x * 3)

@@ -151,3 +151,10 @@ def test_shape_errors_come_when_the_expression_is_built() -> None:
     ):
         with pytest.raises(ShapeError):
             build()
+
+
+def test_a_shape_error_names_the_operation() -> None:
+    with pytest.raises(
+        ShapeError, match=r"MUL on shapes \(2, 3, 4\), \(3,\): axis -1 has sizes 4 and 3"
+    ):
+        Tensor(A) * Tensor([1.0, 2.0, 3.0])

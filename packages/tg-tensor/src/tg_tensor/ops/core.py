@@ -17,7 +17,7 @@ import numpy as np
 from tg_uop import DType, Ops, UOp, dtypes
 from tg_uop.dtype.promote import least_upper_dtype, promote_with_scalar, scalar_dtype
 from tg_uop.dtype.value import const_value
-from tg_uop.errors import DTypeError
+from tg_uop.errors import DTypeError, ShapeError
 from tg_uop.ir.ops import GroupOp
 from tg_uop.methods.reduce import ReduceMixin
 
@@ -197,7 +197,10 @@ class TensorCore(ReduceMixin):
     # *** operands of one dtype and shape ***
 
     def _binop(self, op: Ops, other: object, reverse: bool) -> Self:
-        left, right = self._operands(other)
+        try:
+            left, right = self._operands(other)
+        except ShapeError as error:
+            raise _of_op(error, op) from None
         if reverse:
             left, right = right, left
         return self._of(UOp(op, _BOOL if op in _COMPARISONS else left.dtype, (left, right)))
@@ -321,6 +324,11 @@ def _beside_number(node: UOp, value: Scalar) -> tuple[UOp, UOp]:
     # by far the most common: nothing to promote
     dtype = own if own.is_float else promote_with_scalar(own, value)
     return node if dtype is own else node.cast(dtype), number(value, dtype)
+
+
+def _of_op(error: ShapeError, op: Ops) -> ShapeError:
+    """The same mistake, with the operation that it was made in."""
+    return ShapeError(op=op.name, shapes=error.shapes, reason=error.reason, hint=error.hint)
 
 
 def promoted(left: UOp, right: UOp) -> tuple[UOp, UOp]:

@@ -94,6 +94,44 @@ class TensorElementwiseOps(ConvertOps):
                 hint="cast to an integer, or bitcast to see the bits",
             )
 
+    # *** in place, as Python's augmented assignment means it ***
+
+    def __iadd__(self, x: object) -> Self:
+        return self.assign(self + x)
+
+    def __isub__(self, x: object) -> Self:
+        return self.assign(self - x)
+
+    def __imul__(self, x: object) -> Self:
+        return self.assign(self * x)
+
+    def __itruediv__(self, x: object) -> Self:
+        return self.assign(self / x)
+
+    def __ifloordiv__(self, x: object) -> Self:
+        return self.assign(self // x)
+
+    def __imod__(self, x: object) -> Self:
+        return self.assign(self % x)
+
+    def __ipow__(self, x: object) -> Self:  # type: ignore[misc]
+        return self.assign(self**x)
+
+    def __iand__(self, x: object) -> Self:
+        return self.assign(self & x)
+
+    def __ior__(self, x: object) -> Self:
+        return self.assign(self | x)
+
+    def __ixor__(self, x: object) -> Self:
+        return self.assign(self ^ x)
+
+    def __ilshift__(self, x: object) -> Self:
+        return self.assign(self << x)
+
+    def __irshift__(self, x: object) -> Self:
+        return self.assign(self >> x)
+
     # *** layers ***
 
     def sequential(self, ll: Sequence[Callable[[Self], Self]]) -> Self:

@@ -234,6 +234,8 @@ class IndexOps(TensorMovementOps):
         if stored.ndim > view.ndim:
             stored = stored.reshape(stored.shape[stored.ndim - view.ndim :])
         stored = stored._expand_to(view.shape)
+        if 0 in view.shape:
+            return
         for part, axis, start, stop in self._whole_periods(items):
             kept = stored if axis is None else stored._part(axis, start, stop)
             target = basic_view(self, part)
@@ -283,6 +285,8 @@ class IndexOps(TensorMovementOps):
         covers_all = all(isinstance(item, IndexOps) or item == slice(None) for item in items)
         place = 0 if front else positions[0]
         flat_index = view._flat_index(positions, indices)
+        if flat_index.numel() == 0:
+            return
         others = [axis for axis in range(view.ndim) if axis not in positions]
         order = [*others[:place], *positions, *others[place:]]
         source = view.permute(order)
