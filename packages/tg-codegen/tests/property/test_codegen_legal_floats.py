@@ -101,6 +101,12 @@ def test_memory_holds_the_same_bits(dtype: DType) -> None:
         assert math.isnan(from_bits(found, dtype)) if math.isnan(value) else found == pattern
 
 
+@pytest.mark.parametrize("dtype", [dtypes.fp8e4m3fnuz, dtypes.fp8e5m2fnuz])
+def test_negative_zero_is_zero_where_there_is_none(dtype: DType) -> None:
+    x = argument(dtypes.float32)
+    assert evaluate(encoded(x, dtype), {}, {x: -0.0}) == 0
+
+
 ARITHMETIC = [Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX]
 
 

@@ -121,6 +121,9 @@ def encoded(x: UOp, dtype: DType) -> UOp:
         magnitude = is_infinite.where(magnitude.ufix(to_bits(inf, dtype)), magnitude)
     sign = (_bits_of(x) >> 31) << (layout.width - 1)
     bits = sign | magnitude
+    if not layout.has_negative_zero:
+        # these bits are NaN; a negation may have made a negative zero
+        bits = x.eq(0.0).where(bits.ufix(0), bits)
     return x.eq(x).where(bits, bits.ufix(layout.nan_bits)).cast(storage)
 
 
