@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tg_codegen.errors import KernelOptError
 from tg_codegen.optimize.choose import heuristic
@@ -195,6 +195,10 @@ def test_the_heuristic_keeps_the_value(
     assert read_kernel(changed, memory) == read_kernel(ast, memory)
 
 
+ALL_REPLICATED = [Opt(OptOps.UPCAST, 0, 0), Opt(OptOps.LANES, 0, 0), Opt(OptOps.BLOCK, 0, 2)]
+
+
+@example(case=matmul(2, 4, 6), opts=ALL_REPLICATED)
 @settings(
     max_examples=80,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -132,6 +132,12 @@ REFUSALS = [
     (CPU, (Opt(OptOps.STAGE, None, (7,)),), "no operand 7", "there are 3"),
     (CPU, (Opt(OptOps.STAGE, 2, (1,)),), "no inner loop", "further outside"),
     (CPU, (Opt(OptOps.STAGE, None, 1),), "names no operand", "number in bufs"),
+    (
+        CPU,
+        (Opt(OptOps.STAGE, 0, (1,)), Opt(OptOps.UPCAST, 0, 2)),
+        "fill the same memory",
+        "stage afterwards",
+    ),
     (PLAIN, (Opt(OptOps.STAGE, None, (1,)),), "no scratch memory", "in place"),
     (PLAIN, (Opt(OptOps.THREAD, 0, 2),), "no threads", "LOCAL"),
     (GPU, (Opt(OptOps.LOCAL, 1, 16), Opt(OptOps.LOCAL, 0, 8), Opt(OptOps.LOCAL, 0, 2)), "", ""),

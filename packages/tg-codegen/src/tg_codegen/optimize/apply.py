@@ -15,6 +15,7 @@ from tg_codegen.optimize.loop_nest import (
     SPLITTABLE_OUTPUTS,
     SPLITTABLE_REDUCES,
     LoopNest,
+    is_staging_copy,
 )
 from tg_codegen.optimize.opts import MAX_LANES, MAX_UNROLL, MAX_UPCAST
 from tg_codegen.optimize.staging import StagingRefusal, fixed_loops, stage_operand
@@ -29,7 +30,28 @@ def apply_to(nest: LoopNest, opt: Opt) -> None:
             "the kernel orders effects of its own (AFTER), which splitting loops could break",
             "give such a kernel opts_to_apply=() and write its loops with their roles",
         )
+    before = nest.ast
     APPLIERS[opt.op](nest, opt)
+    if replicates_copies(nest.ast):
+        nest.set_ast(before)
+        raise refusal(
+            nest,
+            opt,
+            "an operand is staged inside of this axis, each copy of it would fill the same memory",
+            "replicate the axis first and stage afterwards",
+        )
+
+
+def replicates_copies(ast: UOp) -> bool:
+    """Whether the filling of scratch memory stands inside of a replicated axis."""
+    replicated = (AxisType.UPCAST, AxisType.UNROLL)
+    return any(
+        loop.axis_type in replicated
+        for node in ast.toposort()
+        if is_staging_copy(node)
+        for effect in node.effects
+        for loop in effect.ranges
+    )
 
 
 def refusal(nest: LoopNest, opt: Opt, reason: str, hint: str = "") -> KernelOptError:

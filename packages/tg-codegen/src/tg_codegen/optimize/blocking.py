@@ -45,12 +45,13 @@ def block_reduction(nest: LoopNest, loop: UOp) -> UOp:
     axes = sum_axes(node, root)
     size = prod(int(r.vmax) + 1 for r in axes)
     scratch = UOp.define_local(free_slot(nest.ast), node.dtype, size)
-    sums = scratch.after(_clear(scratch, size, identity_element(node.reduce_op, node)))
 
     arg = loop.range_arg
     block = UOp.range(int(loop.size), (_OUTERMOST, *arg.axis_id), AxisType.LOOP)
     partial = replace_loops(node, {loop: LoopReplacement(block, ())})
-    here = sums.index(_flat(axes))
+    # the sums so far are read anew in each block, also where no loop inside of it moves them
+    clear = _clear(scratch, size, identity_element(node.reduce_op, node))
+    here = scratch.after(clear, block).index(_flat(axes))
     update = here.store(here.alu(node.reduce_op, partial)).end(block, *axes)
     total = scratch.after(update)
 
