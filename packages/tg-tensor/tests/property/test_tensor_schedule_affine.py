@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -21,7 +22,7 @@ def two_shapes(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
         order = draw(st.permutations(factors))
         cuts = sorted(draw(st.sets(st.integers(1, len(order)), max_size=3)))
         edges = [0, *cuts, len(order)]
-        return tuple(prod(order[a:b]) for a, b in zip(edges, edges[1:], strict=False) if b > a)
+        return tuple(prod(order[a:b]) for a, b in pairwise(edges) if b > a)
 
     return grouped(), grouped()
 

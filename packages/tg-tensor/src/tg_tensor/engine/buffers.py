@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
+from collections.abc import Callable
 from typing import cast
 
 from tg_runtime import Buffer, MultiBuffer
@@ -40,11 +42,23 @@ def buffer_of(node: UOp) -> Buffer:
     return made
 
 
+class _Watchers(threading.local):
+    """Who wants to know when this thread takes a value out of the engine."""
+
+    def __init__(self) -> None:
+        self.active: list[Callable[[UOp], None]] = []
+
+
+watchers = _Watchers()
+
+
 def memory_of_value(node: UOp) -> Buffer | MultiBuffer:
     """The memory of a realized value: of a view that lies in one piece, a view of the buffer.
 
     Raises `NotRealizedError` when the value is not in memory in one piece.
     """
+    for watcher in watchers.active:
+        watcher(node)
     if node.op is Ops.MULTI:
         parts = [memory_of_value(shard) for shard in node.src]
         return MultiBuffer.of([part for part in parts if isinstance(part, Buffer)])

@@ -11,7 +11,7 @@ from tg_uop import Ops, UOp
 from tg_uop.context import BEAM, JIT, JITBEAM, Context
 from tg_uop.ir.args import BufferArg
 
-from tg_tensor.engine.buffers import attach, buffer_of
+from tg_tensor.engine.buffers import attach, buffer_of, watchers
 from tg_tensor.jit.capture import CallRecorder, Step, finish_step
 from tg_tensor.jit.errors import JitError
 from tg_tensor.jit.fast import FastPath, fast_path
@@ -152,23 +152,34 @@ class TinyJit(Generic[P, R]):
         function = self._function()
         stand_ins = _stand_ins(layouts)
         recorder = CallRecorder()
-        tensors = [tensor for _, tensor in found.tensors]
-        before = [tensor.uop for tensor in tensors]
-        for tensor in tensors:
-            tensor.uop = tensor.uop.substitute(stand_ins)
+        proxies = _Proxies([tensor for _, tensor in found.tensors], stand_ins)
+        own_args, own_kwargs = proxies.arguments(args, kwargs)
         recorders.active.append(recorder)
+        watchers.active.append(self._refuse_reading)
         try:
             with Context(BEAM=int(JITBEAM) or int(BEAM)):
-                result = function(*args, **kwargs)
+                result = function(*own_args, **own_kwargs)
                 produced = [tensor for _, tensor in leaves_of(result).tensors]
                 _realize(produced)
-                _realize(tensors)
+                _realize(proxies.tensors)
         finally:
             recorders.active.pop()
+            watchers.active.pop()
             back = {stand_in: buffer for buffer, stand_in in stand_ins.items()}
-            for tensor, node in zip(tensors, before, strict=True):
-                tensor.uop = tensor.uop.substitute(back) if tensor.uop is not node else node
-        return self._finish(recorder, result, produced, list(stand_ins.values()), back, signature)
+            proxies.hand_back(back)
+        views = [recorder.noted_view(tensor.uop) for tensor in produced]
+        for tensor in produced:
+            tensor.uop = tensor.uop.substitute(back)
+        self._finish(recorder, result, produced, views, back, signature)
+        return cast(R, rebuild(result, proxies.original))
+
+    def _refuse_reading(self, node: UOp) -> None:
+        raise JitError(
+            function=self._name,
+            reason=f"it reads a value of shape {node.shape} on the host while it is captured; "
+            "a replay would not read it again",
+            hint="return the Tensor and read it outside",
+        )
 
     def _check_room(self, found: Found, layouts: Sequence[Layout], signature: Signature) -> None:
         if len(self._steps) < MOST_STEPS and self.fxn is not None:
@@ -188,24 +199,20 @@ class TinyJit(Generic[P, R]):
         recorder: CallRecorder,
         result: R,
         produced: Sequence[TensorLike],
-        inputs: Sequence[UOp],
+        views: Sequence[UOp],
         back: Mapping[UOp, UOp],
         signature: Signature,
-    ) -> R:
-        views = [recorder.noted_view(tensor.uop) for tensor in produced]
-        for tensor in produced:
-            tensor.uop = tensor.uop.substitute(back)
+    ) -> None:
         buffers = [n for view in views for n in view.toposort() if n.op is Ops.BUFFER]
         is_single = len(produced) == 1 and result is produced[0]
         make = type(produced[0]).from_uop if produced else None
         template = SINGLE if is_single else rebuild(result, _Placeholder.of)
-        step = finish_step(recorder, inputs, buffers, prune=self.prune)
+        step = finish_step(recorder, list(back), buffers, prune=self.prune)
         self._check_aliases(step, back)
         captured = Captured(step, template, views, make)
         self._steps[signature] = captured
         self._last = captured
         self.calls += 1
-        return result
 
     def _check_aliases(self, step: Step, arguments: Mapping[UOp, UOp]) -> None:
         """Refuse a step that writes memory which it knows both as an argument and as state."""
@@ -227,6 +234,56 @@ class TinyJit(Generic[P, R]):
         TinyJit.__init__(self, None, cast(bool, state["prune"]))
         self._steps = cast(dict[Signature, Captured], state["steps"])
         self._last = next(reversed(self._steps.values()), None)
+
+
+@final
+class _Proxies:
+    """Tensors that stand for the arguments while a function is captured.
+
+    The function may reach an argument by another way as well (a weight that is passed too): that
+    Tensor keeps its node and is state, only the proxy is the argument.
+    """
+
+    def __init__(self, tensors: Sequence[TensorLike], stand_ins: Mapping[UOp, UOp]) -> None:
+        self._proxy_of: dict[int, TensorLike] = {}
+        self._original_of: dict[int, TensorLike] = {}
+        self._before: list[tuple[TensorLike, TensorLike, UOp]] = []
+        for tensor in tensors:
+            if id(tensor) in self._proxy_of:
+                continue
+            node = tensor.uop.substitute(stand_ins)
+            proxy = type(tensor).from_uop(node)
+            if hasattr(tensor, "requires_grad"):
+                proxy.requires_grad = tensor.requires_grad  # type: ignore[attr-defined]
+            self._proxy_of[id(tensor)] = proxy
+            self._original_of[id(proxy)] = tensor
+            self._before.append((tensor, proxy, node))
+
+    @property
+    def tensors(self) -> list[TensorLike]:
+        """The proxies."""
+        return list(self._proxy_of.values())
+
+    def arguments(
+        self, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> tuple[list[object], dict[str, object]]:
+        """The arguments with proxies in place of Tensors."""
+
+        def proxy(tensor: TensorLike) -> TensorLike:
+            return self._proxy_of[id(tensor)]
+
+        own_args = [rebuild(value, proxy) for value in args]
+        return own_args, {name: rebuild(value, proxy) for name, value in kwargs.items()}
+
+    def original(self, tensor: TensorLike) -> TensorLike:
+        """The argument that a proxy stands for; any other Tensor itself."""
+        return self._original_of.get(id(tensor), tensor)
+
+    def hand_back(self, back: Mapping[UOp, UOp]) -> None:
+        """Let what the function did to proxies happen to the arguments."""
+        for tensor, proxy, node in self._before:
+            if proxy.uop is not node:
+                tensor.uop = proxy.uop.substitute(back)
 
 
 class _Placeholder:

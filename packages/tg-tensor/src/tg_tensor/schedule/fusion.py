@@ -154,6 +154,8 @@ class Planner:
             return cost.ops * len(demands) > 1000 and not cost.reduces
         if cost.constant:
             return False
+        if self._is_selection(node):
+            return False
         if not self.fuse:
             return True
         if node.op is Ops.REDUCE:
@@ -163,6 +165,12 @@ class Planner:
         if len(demands) > MAX_ACCESSES and cost.ops > 0:
             return True
         return self._is_recomputing_dear(node, cost, demands)
+
+    def _is_selection(self, node: UOp) -> bool:
+        """Whether a node asks if an index is a given one: a gather, before its sum collapses."""
+        if node.op is not Ops.CMPEQ:
+            return False
+        return any(s.op not in SCALARS and self.costs[s].constant for s in node.src)
 
     def _is_better_moved(self, node: UOp, demands: Demands) -> bool:
         """Whether a value below goes to memory, and lies better in the order that users read it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tg_uop import UOp
+from tg_uop import Opt, OptOps, UOp
 
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.elementwise import (
@@ -12,7 +12,7 @@ from tg_codegen.optimize.strategies.elementwise import (
 )
 from tg_codegen.optimize.strategies.facts import ReduceFacts, reduce_facts
 from tg_codegen.optimize.strategies.steps import Planner
-from tg_codegen.optimize.strategies.threads import thread_choices
+from tg_codegen.optimize.strategies.threads import is_large, thread_choices
 from tg_codegen.options import Options
 
 # a reduction of at most so many steps is written out in full
@@ -22,12 +22,14 @@ _LONG = 64
 
 
 def optimize_reduction(view: Scheduler, options: Options) -> Scheduler:
-    """The kernel with threads, and lanes along what is contiguous."""
+    """The kernel with lanes along what is contiguous, and threads.
+
+    Threads come last: nothing that decides in which order values are summed depends on them.
+    """
     planner = Planner(view)
     facts = [reduce_facts(view, node) for node in view.reduces]
     inner = {loop: None for fact in facts for loop in fact.reduced}
     output_lane = _output_lane(view, facts)
-    _split_threads(planner, output_lane, options)
     if output_lane is not None:
         steps = max((f.steps for f in facts if output_lane in f.outputs), default=1)
         _lanes_along_output(planner, output_lane, steps)
@@ -40,12 +42,17 @@ def optimize_reduction(view: Scheduler, options: Options) -> Scheduler:
             split.update(fact.reduced)
             _lanes_along_reduce(planner, fact, lane)
     _unroll_short(planner, list(inner))
+    choices = thread_choices(view, options)
+    if choices:
+        view.apply_opt(Opt(OptOps.THREAD, view.rngs.index(choices[0][0]), choices[0][1]))
     return view
 
 
 def _reduce_lane(fact: ReduceFacts) -> UOp | None:
     """The reduce loop along which the loads are contiguous."""
     for loop in reversed(fact.reduced):
+        if not isinstance(loop.size, int):
+            continue
         moving = [load for load in fact.loads if load.moves_with(loop)]
         if moving and all(load.is_contiguous(loop) for load in moving):
             return loop
@@ -60,6 +67,8 @@ def _output_lane(view: Scheduler, facts: list[ReduceFacts]) -> UOp | None:
             free = _loops_outside_of(view, facts)
             return free
         for loop in reversed(fact.outputs):
+            if not isinstance(loop.size, int):
+                continue
             moving = [load for load in fact.loads if load.moves_with(loop)]
             if moving and all(load.is_contiguous(loop) for load in moving):
                 return loop
@@ -74,12 +83,12 @@ def _loops_outside_of(view: Scheduler, facts: list[ReduceFacts]) -> UOp | None:
     return loop
 
 
-def _split_threads(planner: Planner, output_lane: UOp | None, options: Options) -> None:
-    choices = thread_choices(planner.view, options)
-    others = [pair for pair in choices if pair[0] is not output_lane]
-    if others or choices:
-        loop, amount = (others or choices)[0]
-        planner.thread(loop, amount)
+def _shares_needed(view: Scheduler, loop: UOp) -> int:
+    """How many parts of the lanes' loop must remain, so that threads find something to share."""
+    others = [r for r in view.shared_output_loops if r is not loop and isinstance(r.size, int)]
+    if not is_large(view) or any(int(r.vmax) % 2 for r in others):
+        return 1
+    return 2
 
 
 def _lanes_along_output(planner: Planner, loop: UOp, steps: int) -> None:
@@ -87,9 +96,10 @@ def _lanes_along_output(planner: Planner, loop: UOp, steps: int) -> None:
     view = planner.view
     width, size = register_lanes(view), planner.size(loop)
     most = width * most_vectors(view)
+    parts = _shares_needed(view, loop)
     sizes = (width * 4, width * 2, width, width // 2, width // 4)
     options = [n for n in sizes if 1 < n <= most]
-    lanes = next((n for n in options if size % n == 0), 0)
+    lanes = next((n for n in options if size % (n * parts) == 0), 0)
     if lanes < width and view.caps.masked_memory and size > width // 2:
         planner.pad(loop, width)
         lanes = width
@@ -97,7 +107,7 @@ def _lanes_along_output(planner: Planner, loop: UOp, steps: int) -> None:
         planner.lanes(loop, lanes)
     if lanes >= width and steps >= _LONG:
         rest = planner.size(loop)
-        planner.upcast(loop, next((n for n in (4, 2) if rest % n == 0), 1))
+        planner.upcast(loop, next((n for n in (4, 2) if rest % (n * parts) == 0), 1))
 
 
 def _lanes_along_reduce(planner: Planner, fact: ReduceFacts, loop: UOp) -> None:
@@ -118,6 +128,8 @@ def _unroll_short(planner: Planner, loops: list[UOp]) -> None:
     """Write short reductions out, and give long ones some independent steps."""
     budget = max(1, 64 // max(1, planner.view.upcast_size() // 16))
     for loop in reversed(loops):
+        if not isinstance(loop.size, int):
+            continue
         size = planner.size(loop)
         if 1 < size <= min(_FULL_UNROLL, budget):
             planner.unroll(loop, size)
