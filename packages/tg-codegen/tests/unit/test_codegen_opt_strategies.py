@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from tg_codegen.optimize.choose import heuristic
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.options import Options
 from tg_codegen.target.caps import Capabilities
 from tg_uop import AxisType, KernelInfo, Ops, OptOps, UOp, dtypes
+from tg_uop.spec.node import Form
+from tg_uop.spec.verify import verify
 
 FLOAT = dtypes.float32
 
@@ -107,6 +110,47 @@ def test_one_core_means_no_threads_and_the_same_tile() -> None:
     assert OptOps.THREAD not in kinds(alone)
     assert lane_axis(alone).size == lane_axis(shared).size
     assert alone.upcast_size() == shared.upcast_size()
+
+
+def column_sums(m: int, n: int) -> UOp:
+    i, r = UOp.range(n, 0), UOp.range(m, 1, AxisType.REDUCE)
+    value = buffer(1, m * n).index(r * n + i).reduce(r)
+    return buffer(0, n).index(i).store(value).end(i).sink(arg=KernelInfo())
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        matmul(256, 96, 300),
+        matmul(512, 512, 512, transposed=True),
+        row_sums(64, 5000),
+        column_sums(3000, 64),
+        column_sums(1000, 1000),
+    ],
+)
+def test_the_order_of_sums_does_not_depend_on_the_cores(kernel: UOp) -> None:
+    structures = []
+    for cores in (1, 2, 3, 8):
+        view = chosen(kernel, options=Options(cores=cores))
+        within = [r for r in view.rngs if r.axis_type.is_reduce or r.axis_type is AxisType.UPCAST]
+        structures.append([(r.axis_type, r.size, r.range_arg.lanes) for r in within])
+    assert all(structure == structures[0] for structure in structures)
+
+
+@pytest.mark.parametrize("symbolic", ["m", "n", "k"])
+@pytest.mark.parametrize("renderer", [WIDE, NARROW, GPU])
+def test_sizes_known_only_later_are_no_obstacle(symbolic: str, renderer: FakeRenderer) -> None:
+    sizes: dict[str, int | UOp] = {"m": 64, "n": 64, "k": 64}
+    sizes[symbolic] = UOp.variable(symbolic, 1, 64)
+    i, j = UOp.range(sizes["m"], 0), UOp.range(sizes["n"], 1)
+    r = UOp.range(sizes["k"], 2, AxisType.REDUCE)
+    value = (buffer(1, 4096).index(i * 64 + r) * buffer(2, 4096).index(r * 64 + j)).reduce(r)
+    total = buffer(1, 4096).index(i * 64 + r).reduce(r)
+    for result in (value, total):
+        loops = [loop for loop in (i, j) if loop in result.ranges]
+        at = i * 64 + j if j in loops else i
+        kernel = buffer(0, 4096).index(at).store(result).end(*loops).sink(arg=KernelInfo())
+        verify(chosen(kernel, renderer).get_optimized_ast(), Form.KERNEL)
 
 
 def test_elementwise_lanes_follow_the_store() -> None:

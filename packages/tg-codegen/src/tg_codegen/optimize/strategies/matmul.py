@@ -101,6 +101,8 @@ def _unroll(planner: Planner, facts: ReduceFacts, tile: RegisterTile) -> None:
     if tile.lane is not None:
         body *= tile.lane.vectors
     for loop in reversed(facts.reduced):
+        if not planner.is_known(loop):
+            continue
         size = planner.size(loop)
         if size == 1:
             continue

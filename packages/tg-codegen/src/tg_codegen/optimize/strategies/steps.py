@@ -39,30 +39,35 @@ class Planner:
         found = self.rest(loop)
         return 1 if found is None else int(found.vmax) + 1
 
+    def is_known(self, loop: UOp) -> bool:
+        """Whether something remains of `loop`, and its number of steps is known."""
+        found = self.rest(loop)
+        return found is not None and isinstance(found.size, int)
+
     def pad(self, loop: UOp, multiple: int) -> None:
         """Pad to a multiple, if it is none yet."""
-        if self.size(loop) % multiple:
+        if self.is_known(loop) and self.size(loop) % multiple:
             self.view.apply_opt(Opt(OptOps.PADTO, self.number(loop), multiple))
 
     def upcast(self, loop: UOp, amount: int) -> None:
         """Several output steps at once."""
-        if amount > 1:
+        if amount > 1 and self.is_known(loop):
             self.view.apply_opt(Opt(OptOps.UPCAST, self.number(loop), amount))
 
     def lanes(self, loop: UOp, amount: int) -> None:
         """Make vector lanes."""
-        if amount > 1:
+        if amount > 1 and self.is_known(loop):
             self.view.apply_opt(Opt(OptOps.LANES, self.number(loop), amount))
 
     def unroll(self, loop: UOp, amount: int) -> None:
         """Several steps of a reduction at once."""
-        if amount > 1:
+        if amount > 1 and self.is_known(loop):
             number = self.view.unrollable_dims.index(self.number(loop))
             self.view.apply_opt(Opt(OptOps.UNROLL, number, amount))
 
     def thread(self, loop: UOp, amount: int) -> None:
         """Split over threads."""
-        if amount > 1:
+        if amount > 1 and self.is_known(loop):
             self.view.apply_opt(Opt(OptOps.THREAD, self.number(loop), amount))
 
     def order(self, loops: list[UOp]) -> None:
