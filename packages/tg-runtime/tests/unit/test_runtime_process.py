@@ -51,7 +51,9 @@ def value(buffer):
 """
 
 
-def run(script: str, *, code: int = 0, timeout: float = 60, **environment: str) -> str:
+def run(
+    script: str, *, code: int = 0, timeout: float = 60, quiet: bool = True, **environment: str
+) -> str:
     """The output of a script in a process of its own."""
     command = [sys.executable, "-c", PRELUDE + textwrap.dedent(script)]
     answer = subprocess.run(
@@ -63,6 +65,8 @@ def run(script: str, *, code: int = 0, timeout: float = 60, **environment: str) 
         check=False,
     )
     assert answer.returncode == code, answer.stderr
+    # neither a warning nor an exception that a finalizer swallowed
+    assert quiet is False or answer.stderr == ""
     return answer.stdout
 
 
@@ -323,7 +327,7 @@ def test_interrupts_at_any_point_leave_the_device_whole(portable: str) -> None:
     graph(wait=True)
     print(value(target) - total)
     """
-    assert run(script, CPU_PORTABLE=portable) == "7\n"
+    assert run(script, quiet=False, CPU_PORTABLE=portable) == "7\n"
 
 
 def test_the_number_of_cores_is_a_setting() -> None:

@@ -23,6 +23,9 @@ class SignalWaiter(Protocol):
         """Store a value and wake who waits."""
 
 
+_free_slots: list[int] = []
+
+
 class HCQSignal:
     """A value that only grows; reached values stay reached."""
 
@@ -66,14 +69,14 @@ class HCQSignal:
                     return False
         return True
 
-    def __del__(self) -> None:
-        _free_slots.append(self.address)
+    def __del__(self, slots: list[int] = _free_slots) -> None:
+        # the slots are an argument to be there when Python exits
+        slots.append(self.address)
 
     def __repr__(self) -> str:
         return f"<HCQSignal at {self.address:#x}: {self.value}>"
 
 
-_free_slots: list[int] = []
 _slot_lock = fork_safe_lock(Rank.COUNTER)
 
 

@@ -37,8 +37,9 @@ class Stamps:
         """Start and end of one piece of work."""
         return self._words[2 * index], self._words[2 * index + 1]
 
-    def __del__(self) -> None:
-        _free[self.number].append(self.address)
+    def __del__(self, pools: dict[int, list[int]] = _free) -> None:
+        # the pools are an argument to be there when Python exits
+        pools[self.number].append(self.address)
 
 
 def _take(number: int) -> int:

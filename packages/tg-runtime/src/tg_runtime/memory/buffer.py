@@ -8,7 +8,15 @@ from typing import Final
 
 from tg_uop import DType
 
-from tg_runtime.device import DEFAULT_SPEC, Allocator, BufferSpec, Compiled, Device, Memory
+from tg_runtime.device import (
+    DEFAULT_SPEC,
+    Allocator,
+    BufferSpec,
+    Compiled,
+    Device,
+    DeviceTable,
+    Memory,
+)
 from tg_runtime.errors import BufferUseError
 from tg_runtime.host.fork import Rank, fork_safe_lock
 from tg_runtime.profile import span
@@ -179,9 +187,10 @@ class Buffer:
         if self.options.external_ptr is None:
             memory_counter.add(self.device, -self.nbytes)
 
-    def __del__(self) -> None:
-        # views that are left are garbage too, of the same cycle
-        if self._memory is not None and not Device.closed:
+    def __del__(self, table: DeviceTable = Device) -> None:
+        # Views that are left are garbage too, of the same cycle. The table is an argument to be
+        # there when Python exits.
+        if self._memory is not None and not table.closed:
             self._release()
 
     def view(self, size: int, dtype: DType, offset: int) -> Buffer:
