@@ -210,7 +210,17 @@ def test_null_runs_nothing() -> None:
     Buffer("NULL", 4, dtypes.float32).copy_from(other)
 
 
-@pytest.mark.parametrize("target", ["NULL:LLVM:aarch64", "NULL:LLVM:riscv64", "NULL", "NULL:LLVM"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "NULL:LLVM:aarch64",
+        "NULL:LLVM:riscv64",
+        "NULL:CLANG:aarch64",
+        "NULL:PYTHON",
+        "NULL",
+        "NULL:LLVM",
+    ],
+)
 def test_null_has_the_tool_chain_of_any_target(target: str) -> None:
     with Context(DEV=target):
         found = Device["NULL"].tool_chain()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tg_codegen.render.registry import renderer_for
-from tg_codegen.render.renderer import Compile
 from tg_uop import ProgramInfo
 from tg_uop.target import Target
 
 from tg_runtime.compile.compiler import Compiler
+from tg_runtime.compile.source import SourceIsBinary
 from tg_runtime.device import (
     DEFAULT_SPEC,
     Allocator,
@@ -16,7 +16,7 @@ from tg_runtime.device import (
     Memory,
     ToolChain,
 )
-from tg_runtime.devices.cpu.device import compiler_for, complete_target
+from tg_runtime.devices.cpu.device import COMPILERS, compiler_for, complete_target
 from tg_runtime.errors import BufferUseError, ToolMissingError
 
 _FIRST_ADDRESS = 1 << 40
@@ -81,12 +81,14 @@ class NullDevice(Compiled):
         super().__init__(device, NullAllocator(device))
 
     def make_tool_chain(self, target: Target) -> ToolChain:
-        """The renderer that the target names, with its compiler where there is one here."""
-        if target.renderer in ("", "LLVM", "CLANG"):
+        """The renderer that the target names, with its compiler where there is one here.
+
+        Elsewhere the source stands for the binary: it will not run anyway.
+        """
+        if not target.renderer or target.renderer in COMPILERS:
             target = complete_target(target)
-        compiler = _compiler_or_none(target)
-        compile_cached: Compile | None = None if compiler is None else compiler.compile_cached
-        return ToolChain(renderer_for(target, compile_cached), compiler)
+        compiler = _compiler_or_source(target)
+        return ToolChain(renderer_for(target, compiler.compile_cached), compiler)
 
     def runtime(self, info: ProgramInfo, binary: bytes) -> NullProgram:
         """A program that does nothing."""
@@ -97,10 +99,10 @@ class NullDevice(Compiled):
         return 64
 
 
-def _compiler_or_none(target: Target) -> Compiler | None:
-    if target.renderer not in ("LLVM", "CLANG"):
-        return None
+def _compiler_or_source(target: Target) -> Compiler:
+    if target.renderer not in COMPILERS:
+        return SourceIsBinary()
     try:
         return compiler_for(target)
     except ToolMissingError:
-        return None
+        return SourceIsBinary()

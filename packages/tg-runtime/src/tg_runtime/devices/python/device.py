@@ -12,7 +12,7 @@ from tg_uop.errors import GraphTextError
 from tg_uop.target import Target
 from tg_uop.text.pycode import from_python
 
-from tg_runtime.compile.compiler import Compiler
+from tg_runtime.compile.source import SourceIsBinary
 from tg_runtime.device import Compiled, Memory, ToolChain
 from tg_runtime.devices.python.storage import BytesStorage, Fault, ListStorage, Storage
 from tg_runtime.devices.python.translate import MemoryPlan, Translation, translate
@@ -20,21 +20,6 @@ from tg_runtime.errors import KernelFaultError, LaunchError, ObjectFileError
 from tg_runtime.host.memory_map import view_memory
 from tg_runtime.memory.host import HostAllocator
 from tg_runtime.profile import span
-
-
-class SourceIsBinary(Compiler):
-    """The interpreter reads the source itself."""
-
-    def __init__(self) -> None:
-        super().__init__("python")
-
-    def compile(self, source: str) -> bytes:
-        """The source as bytes."""
-        return source.encode()
-
-    def compile_cached(self, source: str) -> bytes:
-        """The source as bytes; there is nothing worth keeping."""
-        return source.encode()
 
 
 class PythonDevice(Compiled):
