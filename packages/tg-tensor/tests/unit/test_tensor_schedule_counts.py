@@ -176,3 +176,11 @@ def test_a_long_chain_schedules() -> None:
     for _ in range(3000):
         y = y + 1
     np.testing.assert_allclose(y.numpy(), a + 3000, rtol=1e-3)
+
+
+def test_a_chain_of_a_hundred_thousand_nodes_schedules() -> None:
+    x, _ = data(4)
+    y = x
+    for i in range(100_000):
+        y = y * x if i % 2 else y + x
+    assert len(y.schedule_linear().src) == 200

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tg_uop import GroupOp, Ops, UOp
@@ -31,13 +31,14 @@ class Cost(NamedTuple):
     """The work for one element of a value down to what is in memory.
 
     `reduces` tells that a reduction is among it whose result is not in memory.
-    `constant` tells that no memory is read at all.
+    `constant` tells that no memory is read at all. `depth` is the longest chain of operations.
     """
 
     ops: int
     loads: int
     reduces: bool
     constant: bool
+    depth: int = 0
 
 
 FREE = Cost(0, 0, False, True)
@@ -50,19 +51,23 @@ LEAVES = frozenset(
 SCALARS = frozenset((Ops.CONST, Ops.DEFINE_VAR, Ops.BIND, Ops.DEVICE))
 
 
-def costs_of(
-    order: Iterable[UOp], forced: Container[UOp], users: Mapping[UOp, int]
-) -> dict[UOp, Cost]:
+LONGEST_CHAIN = 500
+"""Longer chains of operations are cut: a compiler's time grows faster than the length."""
+
+
+def costs_of(order: Iterable[UOp], forced: set[UOp], users: Mapping[UOp, int]) -> dict[UOp, Cost]:
     """The cost of every node of `order` (operands first) from what is predicted to be in memory.
 
     A reduction whose result is used more than once, or is used expanded, is predicted to be in
-    memory for those who use it.
+    memory for those who use it. Where a chain becomes too long, a node is added to `forced`.
     """
     costs: dict[UOp, Cost] = {}
     seen_as: dict[UOp, Cost] = {}
     for node in order:
         cost = _cost(node, seen_as)
         costs[node] = cost
+        if cost.depth >= LONGEST_CHAIN and not cost.constant and node.op in GroupOp.ALU:
+            forced.add(node)
         stored = node in forced or (cost.reduces and users.get(node, 0) > 1)
         seen_as[node] = IN_MEMORY if stored else cost
     return costs
@@ -81,10 +86,11 @@ def _cost(node: UOp, below: Mapping[UOp, Cost]) -> Cost:
         return IN_MEMORY if source.reduces and not source.constant else source
     if op is Ops.PAD:
         source = below[node.src[0]]
-        return Cost(min(source.ops + 1, LIMIT), source.loads, source.reduces, source.constant)
+        return source._replace(ops=min(source.ops + 1, LIMIT))
     if op is Ops.REDUCE:
         source = below[node.src[0]]
-        return Cost(LIMIT, source.loads, not source.constant, source.constant)
+        constant = source.constant
+        return Cost(LIMIT, source.loads, not constant, constant, source.depth + 1)
     if op in GroupOp.Elementwise:
         return _together(node, below)
     return IN_MEMORY
@@ -95,10 +101,12 @@ def _together(node: UOp, below: Mapping[UOp, Cost]) -> Cost:
     loads = 0
     reduces = False
     constant = True
+    depth = 0
     for operand in dict.fromkeys(node.src):
         cost = below[operand]
         ops += cost.ops
         loads += cost.loads
         reduces = reduces or cost.reduces
         constant = constant and cost.constant
-    return Cost(min(ops, LIMIT), min(loads, LIMIT), reduces, constant)
+        depth = max(depth, cost.depth)
+    return Cost(min(ops, LIMIT), min(loads, LIMIT), reduces, constant, depth + 1)

@@ -54,6 +54,7 @@ class Root:
     position: int
     reduces: int = 0
     reduce_loops: tuple[UOp, ...] = ()
+    depth: int = 0
 
     @property
     def is_kernel(self) -> bool:
@@ -274,6 +275,8 @@ class Planner:
         access = self.indexer.whole(() if node.op is Ops.CALL else self.indexer.shape(written))
         root = Root(node, access, position)
         self.plan.roots[node] = root
+        value = node.stored_value if node.op is Ops.STORE else node
+        root.depth = self.costs[value].depth if value in self.costs else 0
         if not root.is_kernel:
             self._demand_whole(node, root)
             return

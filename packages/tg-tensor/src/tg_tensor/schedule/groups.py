@@ -8,6 +8,7 @@ from typing import final
 
 from tg_uop import Ops, UOp
 
+from tg_tensor.schedule.cost import LONGEST_CHAIN
 from tg_tensor.schedule.fusion import Demand, Plan, Root
 from tg_tensor.schedule.hazards import (
     Dependencies,
@@ -116,6 +117,8 @@ class Grouper:
             return False
         roots = left.roots + right.roots
         if len(roots) > MAX_OUTPUTS or not _reduce_alike(roots):
+            return False
+        if sum(root.depth for root in roots) > LONGEST_CHAIN:
             return False
         if self._is_far(left, right) or self._is_far(right, left):
             return False
