@@ -14,6 +14,7 @@ from tg_codegen.legalize.fuse import fuse_reductions
 from tg_codegen.legalize.indexes import lower_indexes
 from tg_codegen.legalize.integers import divide_by_constants
 from tg_codegen.legalize.memory import add_memory
+from tg_codegen.legalize.minima import choose_minima
 from tg_codegen.legalize.operations import replace_operations
 from tg_codegen.legalize.random_bits import expand_random_bits
 from tg_codegen.legalize.scalarize import split_vectors
@@ -39,6 +40,13 @@ def lower_memory(root: UOp, caps: Capabilities) -> UOp:
 
 STEPS: tuple[Step, ...] = (
     Step("lower-memory", lower_memory, Form.EXPANDED, Form.LOWERED),
+    Step(
+        "choose-minima",
+        choose_minima,
+        Form.LOWERED,
+        Form.LOWERED,
+        place="before emulate-dtypes: a mirrored narrow float is rounded in between",
+    ),
     Step("emulate-dtypes", emulate_dtypes, Form.LOWERED, Form.LOWERED),
     Step(
         "decompose-transcendental",
