@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from math import prod
+from math import inf, prod
 
 from tg_uop import Ops, UOp
 
@@ -74,11 +74,18 @@ class TileModel:
         self.planner = StagePlanner(nest, facts)
         self.sums = facts.results * facts.node.dtype.itemsize
         self.shared = nest.shared_output_loops
+        self.lowest = inf
         self.can_block = len(nest.reduces) == 1 and len(nest.stores) == 1
 
     def best(self) -> RegisterTile:
         """The cheapest tile."""
-        return min(self._candidates(), key=lambda tile: tile.cost)
+        best: RegisterTile | None = None
+        for tile in self._candidates():
+            if best is None or tile.cost < best.cost:
+                best = tile
+                self.lowest = tile.cost
+        assert best is not None, "one result at a time always fits"
+        return best
 
     # *** candidates ***
 
@@ -118,7 +125,7 @@ class TileModel:
         yield ()
         options = {loop: _divisors(loop, _MAX_ROWS) for loop in loops}
         for loop in loops:
-            for amount in options[loop]:
+            for amount in reversed(options[loop]):
                 yield ((loop, amount),)
         for first, second in combinations(loops[-4:], 2):
             for a in options[first]:
@@ -137,6 +144,8 @@ class TileModel:
     ) -> Iterator[RegisterTile]:
         amounts = dict(rows)
         if not self._fits(lane, amounts, self._vectors(lane), prod(amounts.values())):
+            return
+        if self._least_cost(lane, amounts) >= self.lowest:
             return
         sizes = dict(rows)
         padded: dict[UOp, int] = {}
@@ -200,9 +209,7 @@ class TileModel:
         loads = sum(
             self._load_cycles(load, lane, amounts, plans.get(load)) for load in self.facts.loads
         )
-        arithmetic = self._arithmetic_cycles(lane, amounts)
-        chain = _ADD_LATENCY if self.facts.steps > 1 else 0.0
-        step = max(loads, arithmetic, chain, (loads + arithmetic) * 0.6) + _LOOP_OVERHEAD
+        step = self._step_cycles(loads, self._arithmetic_cycles(lane, amounts))
         in_reduce = lane is not None and lane.loop in self.facts.reduced
         width = lane.width if lane else 1
         useful = self._useful(lane)
@@ -216,6 +223,21 @@ class TileModel:
         for plan in staged:
             cost += self._copy_cycles(plan, staged, lane) / self.facts.work
         return cost
+
+    def _least_cost(self, lane: LaneChoice | None, amounts: dict[UOp, int]) -> float:
+        """What a tile costs at least: with every operand in vectors in the nearest cache."""
+        vectors, loads = self._vectors(lane), 0.0
+        for load in self.facts.loads:
+            wide = lane is not None and load.moves_with(lane.loop)
+            loads += self._replicas(load, amounts) * (vectors if wide else 1) * 0.5
+        width = lane.width if lane else 1
+        elements = prod(amounts.values()) * width * self._useful(lane)
+        return self._step_cycles(loads, self._arithmetic_cycles(lane, amounts)) / elements
+
+    def _step_cycles(self, loads: float, arithmetic: float) -> float:
+        """One step of the innermost loop: loads and arithmetic overlap, but not wholly."""
+        chain = _ADD_LATENCY if self.facts.steps > 1 else 0.0
+        return max(loads, arithmetic, chain, (loads + arithmetic) * 0.6) + _LOOP_OVERHEAD
 
     def _can_share(self, lane: LaneChoice | None, amounts: dict[UOp, int]) -> bool:
         """Whether two threads could share the work evenly, whatever threads there are here."""

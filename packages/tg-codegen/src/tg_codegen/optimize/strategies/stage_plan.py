@@ -65,9 +65,16 @@ class StagePlanner:
         """
         moving = [loop for loop in self.facts.outputs if load.moves_with(loop)]
         in_block = block is not None and load.moves_with(block.loop)
+        is_padded = any(
+            load.moves_with(loop) and steps > int(loop.vmax) + 1 for loop, steps in padded.items()
+        )
         for count in range(1 if in_block else len(moving) + 1):
             fixed = tuple(loop for loop in moving[:count] if _blocks(loop, sizes) > 1)
-            held = self._bytes(load, (*fixed, block.loop) if block and in_block else fixed)
+            around = (*fixed, block.loop) if block and in_block else fixed
+            if is_padded:
+                held: int | None = self._plain_bytes(load, around, padded)
+            else:
+                held = self._bytes(load, around)
             if held is None:
                 continue
             copies = prod(_blocks(loop, sizes) for loop in fixed)
@@ -75,12 +82,17 @@ class StagePlanner:
                 held *= block.steps
                 copies *= block.blocks
             held *= prod(sizes.get(loop, 1) for loop in fixed)
-            for loop, steps in padded.items():
-                if load.moves_with(loop) and loop not in fixed:
-                    held = held * steps // (int(loop.vmax) + 1)
             if held <= self.limit:
                 return StagePlan(load, fixed, held, copies, in_block)
         return None
+
+    def _plain_bytes(
+        self, load: LoadFacts, around: tuple[UOp, ...], padded: Mapping[UOp, int]
+    ) -> int:
+        """The tile when one of its loops is padded, which loops then do not share elements with."""
+        loops = (*self.facts.outputs, *self.facts.reduced)
+        inner = [loop for loop in loops if load.moves_with(loop) and loop not in around]
+        return load.itemsize * prod(padded.get(loop, int(loop.vmax) + 1) for loop in inner)
 
     def _bytes(self, load: LoadFacts, fixed: tuple[UOp, ...]) -> int | None:
         key = (load, fixed)
