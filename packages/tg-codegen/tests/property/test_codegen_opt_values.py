@@ -131,6 +131,15 @@ SPLITS = (
 )
 OPTS = st.one_of(
     st.builds(Opt, st.sampled_from(SPLITS), AXES, AMOUNTS),
+    st.builds(
+        lambda axis, blocks, outside, operands: Opt(
+            OptOps.BLOCK, axis, (blocks, outside, *operands)
+        ),
+        st.integers(0, 1),
+        AMOUNTS,
+        st.integers(0, 2),
+        st.lists(st.integers(1, 3), max_size=2),
+    ),
     st.builds(Opt, st.just(OptOps.PADTO), AXES, st.sampled_from((2, 4))),
     st.builds(Opt, st.just(OptOps.SWAP), AXES, AXES),
     st.builds(

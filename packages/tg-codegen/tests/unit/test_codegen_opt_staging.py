@@ -86,8 +86,17 @@ def test_neighbouring_windows_share_their_elements(read_kernel: Run) -> None:
 def test_blocks_run_outside_of_the_outputs(read_kernel: Run) -> None:
     kernel = matmul(4, 4, 12)
     view = Scheduler(kernel, FakeRenderer())
-    view.apply_opt(Opt(OptOps.BLOCK, 0, (3, 1)))
+    view.apply_opt(Opt(OptOps.BLOCK, 0, (3, 0, 1)))
     assert sorted(scratch_sizes(view)) == [4 * 4, 4 * 4]
+    memory = memory_for(16, 48, 48)
+    assert read_kernel(view.ast, memory) == read_kernel(kernel, memory)
+
+
+def test_blocks_can_stay_inside_of_the_first_loops(read_kernel: Run) -> None:
+    kernel = matmul(4, 4, 12)
+    view = Scheduler(kernel, FakeRenderer())
+    view.apply_opt(Opt(OptOps.BLOCK, 0, (3, 1, 2)))
+    assert sorted(scratch_sizes(view)) == [4, 4 * 4], "the sums of one row, and a block of columns"
     memory = memory_for(16, 48, 48)
     assert read_kernel(view.ast, memory) == read_kernel(kernel, memory)
 

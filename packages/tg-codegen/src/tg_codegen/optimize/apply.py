@@ -287,20 +287,29 @@ def _stage(nest: LoopNest, opt: Opt) -> None:
 
 
 def _block(nest: LoopNest, opt: Opt) -> None:
-    """The arg is the number of blocks, or that and the operands to stage once a block."""
+    """The arg is the number of blocks, or a tuple: that, how many output loops stay outside of the
+    blocks (the first ones), and the operands to stage once a block.
+    """
     loop = _pick(nest, opt, nest.axes_of(AxisType.REDUCE), "reduce axis to block")
-    wanted, *operands = opt.arg if isinstance(opt.arg, tuple) else (opt.arg,)
+    parts = opt.arg if isinstance(opt.arg, tuple) else (opt.arg, 0)
+    if len(parts) < 2:
+        raise refusal(nest, opt, f"{parts} is too short", "give (blocks, loops outside, *operands)")
+    wanted, count, *operands = parts
     amount = _amount(nest, Opt(opt.op, opt.axis, wanted), loop)
+    loops = [nest.rngs[i] for i in nest.output_axes if nest.rngs[i].axis_type is AxisType.LOOP]
+    if not isinstance(count, int) or not 0 <= count <= len(loops):
+        raise refusal(nest, opt, f"there are no {count} output loops", f"there are {len(loops)}")
+    outside = loops[:count]
     before, bufs = nest.ast, len(nest.bufs)
     try:
-        check_blocking(nest, loop)
+        check_blocking(nest, loop, outside)
         part = nest.split(loop, amount, AxisType.REDUCE, top=True)
         for number in operands:
             if not 0 <= number < bufs:
                 raise StagingRefusal(f"there is no operand {number}", f"there are {bufs}")
-            around = fixed_loops(nest, None) | {part}
+            around = fixed_loops(nest, None) | {part, *outside}
             nest.set_ast(stage_operand(nest, nest.bufs[number], around))
-        nest.set_ast(block_reduction(nest, part))
+        nest.set_ast(block_reduction(nest, part, outside))
     except StagingRefusal as error:
         nest.set_ast(before)
         raise refusal(nest, opt, error.reason, error.hint) from None

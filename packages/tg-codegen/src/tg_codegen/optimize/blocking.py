@@ -10,7 +10,7 @@ and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 
 from tg_uop import AxisType, Ops, UOp, dtypes
@@ -26,23 +26,26 @@ _OUTERMOST = -1
 _SUMS_AXIS = 1 << 21
 
 
-def check_blocking(nest: LoopNest, loop: UOp) -> None:
+def check_blocking(nest: LoopNest, loop: UOp, outside: Sequence[UOp] = ()) -> None:
     """Raise `StagingRefusal` for kernels of another shape and for sums that do not fit."""
     root, node = _only_reduction(nest, loop)
-    wanted = sums_bytes(sum_axes(node, root), node.dtype.itemsize)
+    wanted = sums_bytes(sum_axes(node, root, outside), node.dtype.itemsize)
     free = free_scratch(nest)
     if wanted > free:
         raise StagingRefusal(
             f"its sums need {wanted} bytes, of scratch memory {free} are free",
-            "split the output over more threads",
+            "keep more of the output loops outside of the blocks",
         )
 
 
-def block_reduction(nest: LoopNest, loop: UOp) -> UOp:
-    """The kernel with a reduce loop outside of the output loops. Raises as `check_blocking`."""
-    check_blocking(nest, loop)
+def block_reduction(nest: LoopNest, loop: UOp, outside: Sequence[UOp] = ()) -> UOp:
+    """The kernel with a reduce loop outside of the output loops, except those of `outside`.
+
+    Raises as `check_blocking`.
+    """
+    check_blocking(nest, loop, outside)
     root, node = _only_reduction(nest, loop)
-    axes = sum_axes(node, root)
+    axes = sum_axes(node, root, outside)
     size = prod(int(r.vmax) + 1 for r in axes)
     scratch = UOp.define_local(free_slot(nest.ast), node.dtype, size)
 
@@ -50,15 +53,16 @@ def block_reduction(nest: LoopNest, loop: UOp) -> UOp:
     block = UOp.range(int(loop.size), (_OUTERMOST, *arg.axis_id), AxisType.LOOP)
     partial = replace_loops(node, {loop: LoopReplacement(block, ())})
     # the sums so far are read anew in each block, also where no loop inside of it moves them
-    clear = _clear(scratch, size, identity_element(node.reduce_op, node))
+    start = identity_element(node.reduce_op, node)
+    clear = _clear(scratch.after(*outside), size, start)
     here = scratch.after(clear, block).index(_flat(axes))
     update = here.store(here.alu(node.reduce_op, partial)).end(block, *axes)
     total = scratch.after(update)
 
     effect = replace_nodes(root.ended_effect, {node: total.index(_flat(axes))})
-    threads = [r for r in root.ended_ranges if r.axis_type is AxisType.THREAD]
-    finishing = {r: _finishing_loop(r, root) for r in root.ended_ranges if r not in threads}
-    finished = _renamed_outside(effect, total, finishing).end(*threads, *finishing.values())
+    kept = [r for r in root.ended_ranges if r.axis_type is AxisType.THREAD or r in outside]
+    finishing = {r: _finishing_loop(r, root) for r in root.ended_ranges if r not in kept}
+    finished = _renamed_outside(effect, total, finishing).end(*kept, *finishing.values())
     return nest.ast.replace(src=(finished,))
 
 
@@ -67,10 +71,10 @@ def sums_bytes(loops: Iterable[UOp], itemsize: int) -> int:
     return prod(int(r.vmax) + 1 for r in loops) * itemsize
 
 
-def sum_axes(node: UOp, root: UOp) -> list[UOp]:
-    """The loops over results of a reduction inside one thread, the lanes last."""
-    results = node.ranges
-    axes = [r for r in root.ended_ranges if r in results and r.axis_type is not AxisType.THREAD]
+def sum_axes(node: UOp, root: UOp, outside: Sequence[UOp] = ()) -> list[UOp]:
+    """The loops over results of a reduction inside one thread and `outside`, the lanes last."""
+    around = {r for r in root.ended_ranges if r.axis_type is AxisType.THREAD or r in outside}
+    axes = [r for r in root.ended_ranges if r in node.ranges and r not in around]
     return sorted(axes, key=_position)
 
 

@@ -29,7 +29,12 @@ def _actions() -> tuple[Opt, ...]:
         found += [Opt(OptOps.GROUP, axis, n) for n in (0, 4, 8, 16)]
     found += [Opt(OptOps.SWAP, a, b) for a in range(5) for b in range(a + 1, 5)]
     found += [Opt(OptOps.STAGE, axis, (operand,)) for axis in range(4) for operand in (0, 1, 2)]
-    found += [Opt(OptOps.BLOCK, axis, n) for axis in range(2) for n in (0, 4, 16)]
+    found += [
+        Opt(OptOps.BLOCK, axis, (n, outside))
+        for axis in range(2)
+        for n in (0, 4, 16)
+        for outside in (0, 1)
+    ]
     found += [Opt(OptOps.TC, axis, (-1, effort, 1)) for axis in range(9) for effort in (0, 1, 2)]
     found.append(Opt(OptOps.NOLOCALS))
     return tuple(found)

@@ -9,7 +9,7 @@ from tg_uop import Ops
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.facts import ReduceFacts, main_reduce, reduce_facts
 from tg_codegen.optimize.strategies.register_tile import RegisterTile, TileModel
-from tg_codegen.optimize.strategies.stage_plan import BlockChoice, StagePlan
+from tg_codegen.optimize.strategies.stage_plan import StagePlan
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import thread_choices
 from tg_codegen.options import Options
@@ -51,7 +51,7 @@ def optimize_product(view: Scheduler, options: Options) -> Scheduler:
     if tile.lane is not None:
         _make_lanes(planner, tile)
     _unroll(planner, facts, tile)
-    _stage(planner, facts, staged, tile.block)
+    _stage(planner, facts, staged, tile)
     return view
 
 
@@ -113,11 +113,11 @@ def _unroll(planner: Planner, facts: ReduceFacts, tile: RegisterTile) -> None:
         body *= amount
 
 
-def _stage(
-    planner: Planner, facts: ReduceFacts, staged: list[_Staged], block: BlockChoice | None
-) -> None:
+def _stage(planner: Planner, facts: ReduceFacts, staged: list[_Staged], tile: RegisterTile) -> None:
     """Put the loops that the copies stand in outside of the others, and stage the operands."""
-    fixed = list(dict.fromkeys(loop for operand in staged for loop in operand.plan.fixed))
+    fixed = list(
+        dict.fromkeys((*tile.outside, *(r for operand in staged for r in operand.plan.fixed)))
+    )
     if fixed:
         others = [loop for loop in facts.outputs if loop not in fixed]
         planner.order([*fixed, *others])
@@ -128,6 +128,7 @@ def _stage(
         around = [r for loop in operand.plan.fixed if (r := planner.rest(loop)) is not None]
         level = max(around, key=view.rngs.index) if around else None
         planner.stage(view.bufs[operand.position], level)
-    if block is not None:
+    if tile.block is not None:
         operands = tuple(o.position for o in staged if o.plan.in_block)
-        planner.block(block.loop, block.blocks, operands)
+        outside = sum(planner.rest(loop) is not None for loop in tile.outside)
+        planner.block(tile.block.loop, tile.block.blocks, outside, operands)

@@ -58,6 +58,12 @@ class RegisterTile:
     block: BlockChoice | None
     cost: float
 
+    @property
+    def outside(self) -> list[UOp]:
+        """The output loops that a blocked reduction stands inside of."""
+        inside = (plan.fixed for plan in self.staged if plan.in_block)
+        return list(dict.fromkeys(loop for fixed in inside for loop in fixed))
+
 
 class TileModel:
     """Counts cycles of tiles for one reduction on one target."""
@@ -72,7 +78,6 @@ class TileModel:
             dict(zip(nest.rngs, nest.strides(s), strict=True)) for s in self.stores
         ]
         self.planner = StagePlanner(nest, facts)
-        self.sums = facts.results * facts.node.dtype.itemsize
         self.shared = nest.shared_output_loops
         self.lowest = inf
         self.can_block = len(nest.reduces) == 1 and len(nest.stores) == 1
@@ -164,7 +169,9 @@ class TileModel:
                 if block is not None and not any(plan.in_block for plan in staged):
                     continue
                 held = sum(plan.size for plan in staged)
-                held += self.sums if block is not None else 0
+                if block is not None:
+                    outside = {loop for plan in staged if plan.in_block for loop in plan.fixed}
+                    held += self.planner.sums(outside, sizes)
                 if held <= self.planner.limit:
                     cost = self._cost(lane, rows, staged, block)
                     yield RegisterTile(lane, rows, staged, block, cost)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -58,8 +58,7 @@ class StagePlanner:
     ) -> StagePlan | None:
         """The tile copied furthest outside that fits; `sizes` are steps of loops in one tile.
 
-        `padded` are the steps of loops that will be padded.
-
+        `padded` are the steps of loops that will be padded. With a block the sums must fit, too.
         Loops are fixed from the outside, of those that the operand moves with: what is copied
         then is used by all the other loops.
         """
@@ -68,7 +67,7 @@ class StagePlanner:
         is_padded = any(
             load.moves_with(loop) and steps > int(loop.vmax) + 1 for loop, steps in padded.items()
         )
-        for count in range(1 if in_block else len(moving) + 1):
+        for count in range(len(moving) + 1):
             fixed = tuple(loop for loop in moving[:count] if _blocks(loop, sizes) > 1)
             around = (*fixed, block.loop) if block and in_block else fixed
             if is_padded:
@@ -82,9 +81,14 @@ class StagePlanner:
                 held *= block.steps
                 copies *= block.blocks
             held *= prod(sizes.get(loop, 1) for loop in fixed)
-            if held <= self.limit:
+            if held + (self.sums(fixed, sizes) if in_block else 0) <= self.limit:
                 return StagePlan(load, fixed, held, copies, in_block)
         return None
+
+    def sums(self, outside: Iterable[UOp], sizes: Mapping[UOp, int]) -> int:
+        """Bytes of the sums of a blocked reduction that stands inside of some output loops."""
+        whole = self.facts.results * self.facts.node.dtype.itemsize
+        return whole // prod(_blocks(loop, sizes) for loop in outside)
 
     def _plain_bytes(
         self, load: LoadFacts, around: tuple[UOp, ...], padded: Mapping[UOp, int]
@@ -97,7 +101,11 @@ class StagePlanner:
     def _bytes(self, load: LoadFacts, fixed: tuple[UOp, ...]) -> int | None:
         key = (load, fixed)
         if key not in self._known:
-            self._known[key] = tile_bytes(self.nest, load.index, fixed)
+            loops = (*self.facts.outputs, *self.facts.reduced)
+            inner = [r for r in loops if load.moves_with(r) and r not in fixed]
+            held = tile_bytes(self.nest, load.index, fixed if inner else ())
+            # without inner loops only their parts in one tile will move the operand
+            self._known[key] = held if inner or held is None else load.itemsize
         return self._known[key]
 
 

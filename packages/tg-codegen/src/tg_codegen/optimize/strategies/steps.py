@@ -89,10 +89,13 @@ class Planner:
             current = [swapped.get(loop, loop) for loop in current]
         self._moved = dict(zip(named, current, strict=True))
 
-    def block(self, loop: UOp, blocks: int, operands: tuple[int, ...]) -> None:
-        """Run a reduce loop outside of the output loops, with operands staged in each block."""
+    def block(self, loop: UOp, blocks: int, outside: int, operands: tuple[int, ...]) -> None:
+        """Run a reduce loop outside of the output loops but the first `outside` ones.
+
+        The operands are staged in each block.
+        """
         number = self.view.axes_of(AxisType.REDUCE).index(self.number(loop))
-        self.view.apply_opt(Opt(OptOps.BLOCK, number, (blocks, *operands)))
+        self.view.apply_opt(Opt(OptOps.BLOCK, number, (blocks, outside, *operands)))
 
     def stage(self, index: UOp, level: UOp | None) -> None:
         """Stage the operand whose load is `index` now, inside the loop `level`."""
