@@ -54,9 +54,12 @@ def schedule(sinks: Sequence[UOp], live: Iterable[UOp] = ()) -> Schedule:
     parts, join = per_device(wanted)
     found = create_schedule(parts, options)
     results = join(found.results)
+    protected = {}
     for value, copies in protection.copied.items():
+        # what has run is replaced by its outcome, so that only reads of the old contents are left
         replaced = {version: results[copy] for version, copy in copies.items()}
-        results[value] = value.substitute(replaced)
+        protected[value] = value.substitute({**results, **replaced})
+    results.update(protected)
     return Schedule(found.linear, found.var_vals, results, found.memory)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import cast, final
 
 from tg_uop import GroupOp, Ops, UOp
-from tg_uop.ir.args import BufferArg
+from tg_uop.ir.args import BufferArg, ParamArg
 from tg_uop.ir.walk import toposort
 
 from tg_tensor.schedule.affine import count
@@ -181,9 +181,14 @@ class _Cleaner:
         if function.op is not Ops.FUNCTION:
             return _rebuilt(node, operands)
         results, *arguments = function.src
-        body = results.src[cast(int, node.arg)]
-        found = {n: arguments[n.arg.slot] for n in body.toposort() if n.op is Ops.PARAM}  # type: ignore[attr-defined]
-        return body.substitute(found)
+        return _with_arguments(results.src[cast(int, node.arg)], arguments)
+
+    def function(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        """A function of one result is its body; of several, each GETTUPLE takes its own."""
+        body, *arguments = operands
+        if body.op is Ops.TUPLE:
+            return _rebuilt(node, operands)
+        return _with_arguments(body, arguments)
 
     # *** memory ***
 
@@ -234,6 +239,13 @@ def _does_nothing(effect: UOp) -> bool:
     return effect.op is Ops.STORE and _is_empty(effect.stored_target)
 
 
+def _with_arguments(body: UOp, arguments: Sequence[UOp]) -> UOp:
+    """A function's body with its parameters replaced."""
+    order = toposort((body,), lambda n: n.op not in (Ops.SINK, Ops.PROGRAM))
+    params = [node for node in order if node.op is Ops.PARAM]
+    return body.substitute({p: arguments[cast(ParamArg, p.arg).slot] for p in params})
+
+
 def _moved_store(store: UOp, moved: dict[UOp, UOp]) -> UOp:
     """The same value stored into other memory."""
     target = store.stored_target.substitute(moved)
@@ -259,6 +271,7 @@ RULES: dict[Ops, Callable[[_Cleaner, UOp, tuple[UOp, ...]], UOp]] = {
     Ops.AFTER: _Cleaner.after,
     Ops.CALL: _Cleaner.call,
     Ops.GETTUPLE: _Cleaner.gettuple,
+    Ops.FUNCTION: _Cleaner.function,
 }
 
 
