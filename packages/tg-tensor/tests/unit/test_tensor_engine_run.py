@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,3 +196,12 @@ def test_functions_name_what_they_reach_outside() -> None:
 
 def test_devices_are_known_by_name() -> None:
     assert Device["CPU"].device == "CPU"
+
+
+def test_beam_search_keeps_the_value(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal((24, 24)).astype(np.float32) for _ in range(2))
+    x, y = Tensor(a).realize(), Tensor(b).realize()
+    with Context(BEAM=1, TG_CACHE_DIR=str(tmp_path), SPEC=0):
+        np.testing.assert_allclose((x @ y).numpy(), a @ b, rtol=1e-4, atol=1e-4)
+    assert list((tmp_path / "beam").rglob("*"))

@@ -14,6 +14,7 @@ from tg_runtime import Device, Program
 from tg_uop import Estimates, KernelInfo, Ops, ProgramInfo, UOp
 
 from tg_tensor.engine.errors import CallError
+from tg_tensor.engine.measure import fastest_kernel
 
 KEPT = 4096
 """Programs kept by identity of their kernels."""
@@ -73,8 +74,9 @@ def _compiled_call(call: UOp, options: Options) -> UOp:
     is_done = called.op is not Ops.SINK and not is_partial(called)
     if is_done:
         return call
-    renderer = Device[device_of_call(call)].renderer
-    program = compiled_program(called, renderer, options)
+    device = device_of_call(call)
+    renderer = Device[device].renderer
+    program = compiled_program(called, renderer, options, device)
     return UOp(Ops.CALL, call.dtype, (program, *call.call_args), call.arg)
 
 
@@ -83,12 +85,20 @@ def is_partial(called: UOp) -> bool:
     return called.op is Ops.PROGRAM and len(called.src) < 5
 
 
-def compiled_program(kernel: UOp, renderer: Renderer, options: Options) -> UOp:
-    """The PROGRAM of a kernel, remembered by the identity of the kernel."""
+def compiled_program(
+    kernel: UOp, renderer: Renderer, options: Options, device: str | None = None
+) -> UOp:
+    """The PROGRAM of a kernel, remembered by the identity of the kernel.
+
+    On a `device`, a beam search is run where the options ask for one.
+    """
     key = (kernel, renderer, options)
     found = _programs.get(key)
     if found is None:
-        found = to_program(kernel, renderer, options)
+        chosen = kernel
+        if options.beam > 0 and device is not None and kernel.op is Ops.SINK:
+            chosen = fastest_kernel(device, kernel, renderer, options)
+        found = to_program(chosen, renderer, options)
         _programs.put(key, found)
     return cast(UOp, found)
 
