@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from tg_uop.context import settings_markdown
@@ -10,6 +11,10 @@ from tg_uop.dtype.promote import dtypes_markdown
 from tg_uop.spec.verify import spec_markdown
 
 REFERENCE = Path(__file__).parent / "reference"
+
+# packages declare their settings when they are loaded; a device's only when it is opened
+for module in ("tg_tensor", "tg_runtime.devices.cpu.device"):
+    import_module(module)
 
 PAGES = {
     "settings.md": settings_markdown,

@@ -6,6 +6,8 @@ from tg_runtime import Device
 from tg_uop import Context, UOp, Variable, dtypes, getenv
 
 from tg_tensor.custom.function import function
+from tg_tensor.engine.compile import compile_linear, estimate_uop, get_runtime
+from tg_tensor.engine.run import run_linear
 from tg_tensor.engine.stats import GlobalCounters
 from tg_tensor.jit.tinyjit import TinyJit
 from tg_tensor.tensor import Tensor
@@ -18,10 +20,14 @@ __all__ = [
     "TinyJit",
     "UOp",
     "Variable",
+    "compile_linear",
     "dtypes",
+    "estimate_uop",
     "fetch",
     "function",
+    "get_runtime",
     "getenv",
+    "run_linear",
 ]
 
 # the network modules of the standard library take longer to load than all of this package

@@ -27,20 +27,25 @@ def toposort(roots: Iterable[N], gate: Callable[[N], bool] | None = None) -> dic
     Where `gate(node)` is false, the node is left out with all that only it reaches.
     """
     order: dict[N, None] = {}
-    stack: list[tuple[N, bool]] = [(root, False) for root in reversed(tuple(roots))]
+    # None stands before a node whose operands are done: a marker costs less than a pair
+    stack: list[N | None] = list(reversed(tuple(roots)))
+    opened: list[N] = []
     while stack:
-        node, visited = stack.pop()
-        if node in order:
+        node = stack.pop()
+        if node is None:
+            order[opened.pop()] = None
             continue
-        if visited:
+        if node in order or (gate is not None and not gate(node)):
+            continue
+        operands = node.src
+        if not operands:
             order[node] = None
             continue
-        if gate is not None and not gate(node):
-            continue
-        stack.append((node, True))
-        for operand in reversed(node.src):
+        opened.append(node)
+        stack.append(None)
+        for operand in reversed(operands):
             if operand not in order:
-                stack.append((operand, False))
+                stack.append(operand)
     return order
 
 
