@@ -110,7 +110,18 @@ def squares(m: int, n: int, k: int) -> tuple[UOp, tuple[int, ...]]:
     return kernel(buffer(0, m), i, total * 2 + i.cast(INT), i), (m, m * n * k, n)
 
 
+def two_outputs(m: int, n: int) -> tuple[UOp, tuple[int, ...]]:
+    """A value for each element, and one for each row; the second moves with fewer loops."""
+    i, j, r = loop(m, 0), loop(n, 1), reduce_loop(n, 2)
+    values = buffer(2, m * n)
+    first = buffer(0, m * n).index(i * n + j).store(values.index(i * n + j) * 2).end(i, j)
+    total = values.index(i * n + r).reduce(r, arg=Ops.MAX)
+    second = buffer(1, m).index(i).store(total).end(i)
+    return first.sink(second, arg=KernelInfo()), (m * n, m, m * n)
+
+
 KERNELS = st.one_of(
+    st.builds(two_outputs, SIZES, SIZES),
     st.builds(squares, SIZES, SIZES, st.integers(1, 4)),
     st.builds(matmul, SIZES, SIZES, SIZES),
     st.builds(convolution, st.integers(1, 4), st.integers(2, 8), st.integers(1, 4)),

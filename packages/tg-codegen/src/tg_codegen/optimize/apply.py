@@ -9,7 +9,7 @@ from math import prod
 from tg_uop import AxisType, Opt, OptOps, UOp
 
 from tg_codegen.errors import KernelOptError
-from tg_codegen.optimize.blocking import block_reduction, check_blocking
+from tg_codegen.optimize.blocking import block_reduction, check_blocking, is_blocked
 from tg_codegen.optimize.loop_nest import (
     OUTPUT_LOOPS,
     SPLITTABLE_OUTPUTS,
@@ -29,6 +29,13 @@ def apply_to(nest: LoopNest, opt: Opt) -> None:
             opt,
             "the kernel orders effects of its own (AFTER), which splitting loops could break",
             "give such a kernel opts_to_apply=() and write its loops with their roles",
+        )
+    if is_blocked(nest.ast):
+        raise refusal(
+            nest,
+            opt,
+            "a reduction of the kernel runs in blocks already",
+            "let BLOCK be the last Opt",
         )
     before = nest.ast
     APPLIERS[opt.op](nest, opt)

@@ -16,7 +16,7 @@ from math import prod
 from tg_uop import AxisType, Ops, UOp, dtypes
 
 from tg_codegen.optimize.linear_index import linear_form, split_gate
-from tg_codegen.optimize.loop_nest import LoopNest, identity_element
+from tg_codegen.optimize.loop_nest import LoopNest, identity_element, is_staging_copy
 from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops, replace_nodes
 from tg_codegen.optimize.staging import StagingRefusal, free_scratch, free_slot
 
@@ -64,6 +64,16 @@ def block_reduction(nest: LoopNest, loop: UOp, outside: Sequence[UOp] = ()) -> U
     finishing = {r: _finishing_loop(r, root) for r in root.ended_ranges if r not in kept}
     finished = _renamed_outside(effect, total, finishing).end(*kept, *finishing.values())
     return nest.ast.replace(src=(finished,))
+
+
+def is_blocked(ast: UOp) -> bool:
+    """Whether a reduction of the kernel has been blocked."""
+    return any(
+        effect.op is Ops.RANGE
+        for node in ast.toposort()
+        if is_staging_copy(node)
+        for effect in node.effects
+    )
 
 
 def sums_bytes(loops: Iterable[UOp], itemsize: int) -> int:

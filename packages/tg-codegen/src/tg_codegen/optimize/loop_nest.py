@@ -308,10 +308,22 @@ def _guarded(ast: UOp, loop: UOp, inside: UOp) -> UOp:
             fresh = fresh.replace(src=(fresh.index_buffer, address.valid(condition)))
         elif node.op is Ops.REDUCE and loop in node.reduce_ranges:
             value = fresh.reduced_value
-            masked = inside.where(value, identity_element(fresh.reduce_op, value))
-            fresh = fresh.replace(src=(masked, *fresh.reduce_ranges))
+            if not _is_zero_outside(node, loop):
+                value = inside.where(value, identity_element(fresh.reduce_op, value))
+            fresh = fresh.replace(src=(value, *fresh.reduce_ranges))
         done[node] = fresh
     return done[ast]
+
+
+def _is_zero_outside(reduce: UOp, loop: UOp) -> bool:
+    """Whether a sum adds nothing where its loads are gated off: they are all of each product."""
+    if reduce.reduce_op is not Ops.ADD:
+        return False
+    for factor in reduce.reduced_value.split_uop(Ops.MUL):
+        load = factor.src[0] if factor.op is Ops.CAST else factor
+        if load.op is not Ops.INDEX or loop not in load.ranges:
+            return False
+    return True
 
 
 __all__ = [
