@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
 from tg_uop import AxisType, Ops, Opt, UOp, sint
 
@@ -116,10 +115,6 @@ class Scheduler(LoopNest):
     def output_shape(self) -> list[sint]:
         """The sizes of the output axes."""
         return [self.rngs[i].size for i in self.output_axes]
-
-    def work_items(self) -> int:
-        """Steps of all axes together; variables count with their upper bound."""
-        return prod(int(r.vmax) + 1 for r in self.rngs)
 
     def __repr__(self) -> str:
         axes = ", ".join(

@@ -9,7 +9,7 @@ from typing import Protocol
 from tg_uop import AxisType, KernelInfo, Ops, UOp, dtypes, sint
 
 from tg_codegen.optimize.linear_index import LinearForm, is_single_index, linear_form, split_gate
-from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops, replace_nodes
+from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops
 from tg_codegen.target.caps import Capabilities
 
 # where axes of each role stand in the numbering that Opts use
@@ -324,16 +324,3 @@ def _is_zero_outside(reduce: UOp, loop: UOp) -> bool:
         if load.op is not Ops.INDEX or loop not in load.ranges:
             return False
     return True
-
-
-__all__ = [
-    "OUTPUT_LOOPS",
-    "ROLE_ORDER",
-    "SPLITTABLE_OUTPUTS",
-    "SPLITTABLE_REDUCES",
-    "HasCapabilities",
-    "LoopNest",
-    "identity_element",
-    "is_staging_copy",
-    "replace_nodes",
-]
