@@ -109,8 +109,8 @@ class Tensor(HostOps):
                 raise GradientError(
                     op="gradient",
                     reason=f"the value does not depend on target {position}",
-                    hint="build the value from the target itself, without detach; what was computed "
-                    "before keeps its graph only where a Tensor requires a gradient",
+                    hint="build the value from the target itself, without detach; what was "
+                    "computed before keeps its graph only where a Tensor requires a gradient",
                 )
             results.append(self._of(flowing))
         return results
