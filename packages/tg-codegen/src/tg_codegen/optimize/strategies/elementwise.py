@@ -30,6 +30,8 @@ _INSTRUCTIONS = {
 _BLOCK_SIDE = 8
 # statements without lanes that are written out instead of looped over
 _SHORT_LOOPS = 20
+# instructions in a loop's body beyond which compile time is not worth it
+_MOST_INSTRUCTIONS = 512
 
 
 def optimize_elementwise(view: Scheduler, options: Options) -> Scheduler:
@@ -52,7 +54,8 @@ def optimize_elementwise(view: Scheduler, options: Options) -> Scheduler:
         planner.pad(lane_loop, lanes)
         planner.lanes(lane_loop, lanes)
     if crossing is not None and planner.rest(crossing) is not None:
-        planner.upcast(crossing, largest_divisor(planner.size(crossing), _BLOCK_SIDE))
+        side = min(_BLOCK_SIDE, copies_allowed(view))
+        planner.upcast(crossing, largest_divisor(planner.size(crossing), side))
     if lanes == 1:
         write_out_short_loops(planner)
     return view
@@ -61,7 +64,7 @@ def optimize_elementwise(view: Scheduler, options: Options) -> Scheduler:
 def write_out_short_loops(planner: Planner) -> None:
     """Write the innermost output loops out while they are short: it saves their overhead."""
     view = planner.view
-    left = _SHORT_LOOPS
+    left = min(_SHORT_LOOPS, copies_allowed(view))
     while view.upcastable_dims:
         axis = view.upcastable_dims[-1]
         size = int(view.rngs[axis].vmax) + 1
@@ -133,6 +136,11 @@ def arithmetic_count(view: Scheduler) -> int:
     for reduce in view.reduces:
         nodes.update(value_nodes(reduce.reduced_value))
     return sum(_INSTRUCTIONS.get(node.op, 1) for node in nodes if node.op in GroupOp.ALU)
+
+
+def copies_allowed(view: Scheduler) -> int:
+    """How often a statement may be written out before its program gets too long."""
+    return max(1, _MOST_INSTRUCTIONS // max(1, arithmetic_count(view)))
 
 
 def most_vectors(view: Scheduler) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tg_uop import Ops
 
 from tg_codegen.optimize.kernel_view import Scheduler
+from tg_codegen.optimize.strategies.elementwise import copies_allowed
 from tg_codegen.optimize.strategies.facts import ReduceFacts, main_reduce, reduce_facts
 from tg_codegen.optimize.strategies.register_tile import RegisterTile, TileModel
 from tg_codegen.optimize.strategies.stage_plan import StagePlan
@@ -95,6 +96,7 @@ def _make_lanes(planner: Planner, tile: RegisterTile) -> None:
 
 def _unroll(planner: Planner, facts: ReduceFacts, tile: RegisterTile) -> None:
     """Write out steps of the innermost reduce loop while the body stays small."""
+    limit = min(_BODY_LIMIT, copies_allowed(planner.view))
     body = 1
     for _, amount in tile.rows:
         body *= amount
@@ -106,7 +108,7 @@ def _unroll(planner: Planner, facts: ReduceFacts, tile: RegisterTile) -> None:
         size = planner.size(loop)
         if size == 1:
             continue
-        amount = next((n for n in _UNROLLS if size % n == 0 and n * body <= _BODY_LIMIT), 1)
+        amount = next((n for n in _UNROLLS if size % n == 0 and n * body <= limit), 1)
         planner.unroll(loop, amount)
         if amount < size:
             return

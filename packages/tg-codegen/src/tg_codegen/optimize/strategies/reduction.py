@@ -7,6 +7,7 @@ from tg_uop import Opt, OptOps, UOp
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.elementwise import (
     choose_lane_loop,
+    copies_allowed,
     most_vectors,
     register_lanes,
 )
@@ -126,7 +127,8 @@ def _lanes_along_reduce(planner: Planner, fact: ReduceFacts, loop: UOp) -> None:
 
 def _unroll_short(planner: Planner, loops: list[UOp]) -> None:
     """Write short reductions out, and give long ones some independent steps."""
-    budget = max(1, 64 // max(1, planner.view.upcast_size() // 16))
+    copies = max(1, planner.view.upcast_size() // 16)
+    budget = max(1, min(64, copies_allowed(planner.view)) // copies)
     for loop in reversed(loops):
         if not isinstance(loop.size, int):
             continue
