@@ -15,6 +15,7 @@ from tg_uop import Estimates, KernelInfo, Ops, ProgramInfo, UOp
 
 from tg_tensor.engine.errors import CallError
 from tg_tensor.engine.measure import fastest_kernel
+from tg_tensor.engine.progress import CompileProgress
 
 KEPT = 4096
 """Programs kept by identity of their kernels."""
@@ -62,10 +63,15 @@ def compile_linear(linear: UOp) -> UOp:
     options = current_options()
     calls = []
     changed = False
-    for call in linear.src:
-        compiled = _compiled_call(call, options)
-        changed = changed or compiled is not call
-        calls.append(compiled)
+    progress = CompileProgress(len(linear.src))
+    try:
+        for number, call in enumerate(linear.src):
+            progress.show(number)
+            compiled = _compiled_call(call, options)
+            changed = changed or compiled is not call
+            calls.append(compiled)
+    finally:
+        progress.clear()
     return linear.replace(src=tuple(calls)) if changed else linear
 
 
