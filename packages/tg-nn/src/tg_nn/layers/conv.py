@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 from tg_tensor import Tensor
 
@@ -78,12 +79,10 @@ class ConvNd:
         return tuple(pairs)
 
 
-class Conv2d(ConvNd):
-    """Convolution of (batch, channels, height, width).
+class Convolution(ConvNd):
+    """A convolution in `DIMS` dimensions."""
 
-    >>> Conv2d(3, 8, 3, padding=1)(Tensor.ones(1, 3, 5, 5)).shape
-    (1, 8, 5, 5)
-    """
+    DIMS: ClassVar[int]
 
     def __init__(
         self,
@@ -97,112 +96,99 @@ class Conv2d(ConvNd):
         bias: bool = True,
     ) -> None:
         super().__init__(
-            2, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias
+            self.DIMS,
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
         )
 
     def __call__(self, x: Tensor) -> Tensor:
-        """x (batch, in_channels, h, w) gives (batch, out_channels, h', w')."""
+        """x (batch, in_channels, *size) gives (batch, out_channels, *size')."""
         return x.conv2d(
             self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding
         )
 
 
-class Conv1d(ConvNd):
+class Conv1d(Convolution):
     """Convolution of (batch, channels, length).
 
     >>> Conv1d(3, 8, 3)(Tensor.ones(1, 3, 5)).shape
     (1, 8, 3)
     """
 
+    DIMS = 1
+
+
+class Conv2d(Convolution):
+    """Convolution of (batch, channels, height, width).
+
+    >>> Conv2d(3, 8, 3, padding=1)(Tensor.ones(1, 3, 5, 5)).shape
+    (1, 8, 5, 5)
+    """
+
+    DIMS = 2
+
+
+class TransposedConvolution(ConvNd):
+    """A transposed convolution in `DIMS` dimensions; the weight is (in, out / groups, *kernel)."""
+
+    DIMS: ClassVar[int]
+
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
         kernel_size: Sizes,
         stride: Sizes = 1,
-        padding: Sizes | str = 0,
-        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
         groups: int = 1,
         bias: bool = True,
+        dilation: Sizes = 1,
     ) -> None:
         super().__init__(
-            1, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias
+            self.DIMS,
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            transposed=True,
         )
+        self.output_padding = as_sizes(output_padding, self.DIMS, type(self).__name__)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """x (batch, in_channels, length) gives (batch, out_channels, length')."""
-        return x.conv2d(
-            self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding
+        """x (batch, in_channels, *size) gives (batch, out_channels, *size')."""
+        return x.conv_transpose2d(
+            self.weight,
+            self.bias,
+            self.groups,
+            self.stride,
+            self.dilation,
+            self.padding,
+            self.output_padding,
         )
 
 
-class ConvTranspose2d(ConvNd):
-    """Transposed convolution of (batch, channels, height, width).
+class ConvTranspose1d(TransposedConvolution):
+    """Transposed convolution of (batch, channels, length)."""
 
-    The weight is (in, out / groups, *kernel).
+    DIMS = 1
+
+
+class ConvTranspose2d(TransposedConvolution):
+    """Transposed convolution of (batch, channels, height, width).
 
     >>> ConvTranspose2d(3, 8, 2, stride=2)(Tensor.ones(1, 3, 5, 5)).shape
     (1, 8, 10, 10)
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Sizes,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        output_padding: Sizes = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Sizes = 1,
-    ) -> None:
-        super().__init__(
-            2, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, True
-        )
-        self.output_padding = as_sizes(output_padding, 2, "ConvTranspose2d")
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """x (batch, in_channels, h, w) gives (batch, out_channels, h', w')."""
-        return x.conv_transpose2d(
-            self.weight,
-            self.bias,
-            self.groups,
-            self.stride,
-            self.dilation,
-            self.padding,
-            self.output_padding,
-        )
-
-
-class ConvTranspose1d(ConvNd):
-    """Transposed convolution of (batch, channels, length)."""
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Sizes,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        output_padding: Sizes = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Sizes = 1,
-    ) -> None:
-        super().__init__(
-            1, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, True
-        )
-        self.output_padding = as_sizes(output_padding, 1, "ConvTranspose1d")
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """x (batch, in_channels, length) gives (batch, out_channels, length')."""
-        return x.conv_transpose2d(
-            self.weight,
-            self.bias,
-            self.groups,
-            self.stride,
-            self.dilation,
-            self.padding,
-            self.output_padding,
-        )
+    DIMS = 2
