@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from tg_tensor import Context, GlobalCounters, Tensor, TinyJit, Variable
+from tg_tensor import Context, GlobalCounters, Tensor, TinyJit, UOp, Variable
 from tg_tensor.jit.errors import JitError
 
 
@@ -303,3 +303,21 @@ def test_prune_computes_constant_parts_once() -> None:
     assert pruned.captured is not None
     assert whole.captured is not None
     assert pruned.captured.kernel_count < whole.captured.kernel_count
+
+
+def test_a_cache_that_grows() -> None:
+    """One captured step writes at a variable position and reads a variable length."""
+    rng = np.random.default_rng(4)
+    tokens = rng.standard_normal((6, 4)).astype(np.float32)
+    cache = Tensor.zeros(6, 4).contiguous().realize()
+
+    @TinyJit
+    def step(token: Tensor, position: UOp) -> Tensor:
+        cache[position : position + 1] = token * 2  # type: ignore[misc]
+        return cache[: position + 1].sum(0)  # type: ignore[misc]
+
+    for i in range(6):
+        position = Variable("position", 0, 5).bind(i)
+        found = step(Tensor(tokens[i : i + 1]).realize(), position).numpy()
+        np.testing.assert_allclose(found, tokens[: i + 1].sum(0) * 2, rtol=1e-4, atol=1e-5)
+    assert step.captured is not None

@@ -198,8 +198,19 @@ def _shrink(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
                 reason=f"bounds ({start}, {end}) leave the axis of size {size}",
                 hint="bounds must satisfy 0 <= start <= end <= size",
             )
-        sizes.append(end - start)
+        sizes.append(_length(start, end))
     return tuple(sizes)
+
+
+def _length(start: object, end: object) -> object:
+    """end - start; a window of known length at a symbolic start has a known size."""
+    if isinstance(start, int) and start == 0:
+        return end
+    if getattr(end, "op", None) is Ops.ADD:
+        left, right = end.src  # type: ignore[attr-defined]
+        if left is start and right.op is Ops.CONST and isinstance(right.arg, int):
+            return right.arg
+    return end - start  # type: ignore[operator]
 
 
 def _flip(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
