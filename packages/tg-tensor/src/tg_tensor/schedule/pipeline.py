@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast, final
 
 from tg_uop import Ops, UOp
-from tg_uop.context import NO_MEMORY_PLANNER, SCACHE
+from tg_uop.context import NO_MEMORY_PLANNER, SCACHE, SPEC
 from tg_uop.ir.args import BufferArg, CallArg
 from tg_uop.ir.walk import toposort
+from tg_uop.spec.node import Form
+from tg_uop.spec.verify import verify
 
 from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.cache import ScheduleCache
@@ -91,6 +93,8 @@ def create_schedule(sinks: Sequence[UOp], options: ScheduleOptions | None = None
     """
     if options is None:
         options = ScheduleOptions(plan_memory=not NO_MEMORY_PLANNER)
+    if SPEC and sinks:
+        verify(sinks[0].sink(*sinks[1:]), Form.TENSOR)
     roots = collect(sinks)
     key = (roots.wanted, options)
     recipe = _cache.get(key) if SCACHE else None
