@@ -134,12 +134,14 @@ def _counted(solution: Solution, value: UOp, loop: UOp) -> UOp | None:
     zero = UOp.const(dtypes.weakint, 0)
     low = _largest([zero, *solution.low])
     high = _smallest([UOp.const(dtypes.weakint, steps), *solution.high])
-    count = _largest([high - low, zero])
+    count = _largest([(high - low).simplify(), zero])
     total = _times(value, count, steps)
     gate = all_of(solution.others)
-    if total is None or gate is None:
-        return total
-    return gate.where(total, total.const_like(0))
+    if total is None:
+        return None
+    # in its short form, because a sum around this one may select by it
+    total = total.simplify()
+    return total if gate is None else gate.where(total, total.const_like(0))
 
 
 def _largest(nodes: Iterable[UOp]) -> UOp:

@@ -114,7 +114,7 @@ class TensorElementwiseOps(ConvertOps):
     def __imod__(self, x: object) -> Self:
         return self.assign(self % x)
 
-    def __ipow__(self, x: object) -> Self:  # type: ignore[misc]
+    def __ipow__(self, x: object) -> Self:
         return self.assign(self**x)
 
     def __iand__(self, x: object) -> Self:
