@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist.py"
@@ -42,7 +41,12 @@ def test_an_interrupt_stops_cleanly_and_the_next_run_works(tmp_path: Path) -> No
     run = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
-    time.sleep(6)
+    assert run.stderr is not None
+    shown = ""
+    while "step/s" not in shown:  # the progress bar has moved: a step is running
+        read = run.stderr.read(1)
+        assert read, shown
+        shown += read
     run.send_signal(signal.SIGINT)
     _, errors = run.communicate(timeout=60)
     assert run.returncode != 0
