@@ -19,6 +19,9 @@ from tg_tensor.schedule.hazards import (
 )
 from tg_tensor.schedule.indexing import Access
 
+SEARCHED = 2000
+"""Groups to look at for a way between two; beyond that they count as far apart."""
+
 MAX_OUTPUTS = 8
 """Outputs of one kernel: more streams than this defeat a CPU's prefetchers."""
 
@@ -134,6 +137,8 @@ class Grouper:
                 return True
             if group in seen:
                 continue
+            if len(seen) >= SEARCHED:
+                return True
             seen.add(group)
             stack.extend(self.needed_by[group])
         return False

@@ -1,0 +1,16 @@
+"""A schedule as text."""
+
+from __future__ import annotations
+
+import numpy as np
+from tg_tensor import Tensor
+from tg_tensor.viz.schedule import describe_schedule
+
+
+def test_each_call_has_a_line() -> None:
+    x = Tensor(np.ones((4, 6), np.float32)).realize()
+    shown = describe_schedule((x.softmax(1) * 2).to("CPU:1").schedule_linear()).splitlines()
+    assert shown[0].startswith("   0  L4 R6")
+    assert "<-" in shown[0]
+    assert "copy 96 CPU -> CPU:1" in shown[-2]
+    assert shown[-1].startswith("3 calls")
