@@ -15,6 +15,7 @@ from tg_uop import Estimates, KernelInfo, Ops, ProgramInfo, UOp
 
 from tg_tensor.engine.errors import CallError
 from tg_tensor.engine.measure import fastest_kernel
+from tg_tensor.engine.plan_store import keep_program, kept_program
 from tg_tensor.engine.progress import CompileProgress
 
 KEPT = 4096
@@ -101,12 +102,24 @@ def compiled_program(
     key = (kernel, renderer, options)
     found = _programs.get(key)
     if found is None:
-        chosen = kernel
-        if options.beam > 0 and device is not None and kernel.op is Ops.SINK:
-            chosen = fastest_kernel(device, kernel, renderer, options)
-        found = to_program(chosen, renderer, options)
+        found = _made_program(kernel, renderer, options, device)
         _programs.put(key, found)
     return cast(UOp, found)
+
+
+def _made_program(kernel: UOp, renderer: Renderer, options: Options, device: str | None) -> UOp:
+    if device is None or kernel.op is not Ops.SINK:
+        return to_program(kernel, renderer, options)
+    compiler = Device[device].compiler
+    found = kept_program(kernel, renderer, compiler, options)
+    if found is not None:
+        return found
+    chosen = kernel
+    if options.beam > 0:
+        chosen = fastest_kernel(device, kernel, renderer, options)
+    program = to_program(chosen, renderer, options)
+    keep_program(kernel, renderer, compiler, options, program)
+    return program
 
 
 def get_runtime(device: str, program: UOp) -> Program:

@@ -1,0 +1,79 @@
+"""Keep finished programs on disk, so that the next process does not generate their code again."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from functools import cache
+
+import tg_codegen
+import tg_uop
+from tg_codegen.options import Options
+from tg_codegen.render.renderer import Renderer
+from tg_runtime import Compiler, DiskCache, content_key
+from tg_uop import Ops, ProgramInfo, UOp
+from tg_uop.context import CCACHE, DEBUG
+
+SHOWS_INSTRUCTIONS = 5
+"""The DEBUG level that prints what a kept program no longer has."""
+
+_disk = DiskCache("programs")
+
+
+@cache
+def generator_stamp() -> str:
+    """What changes when the code of the code generator does: its files' sizes and times."""
+    files: list[tuple[str, int, int]] = []
+    for package in (tg_uop, tg_codegen):
+        for folder, _, names in os.walk(package.__path__[0]):
+            for name in names:
+                if name.endswith(".py"):
+                    found = os.stat(os.path.join(folder, name))
+                    files.append((name, found.st_size, found.st_mtime_ns))
+    return content_key(*(f"{name}:{size}:{time}" for name, size, time in sorted(files)))
+
+
+def kept_program(
+    kernel: UOp, renderer: Renderer, compiler: Compiler | None, options: Options
+) -> UOp | None:
+    """The PROGRAM of a kernel from disk, with the kernel as it was given and no instructions."""
+    if compiler is None or not _may_use(options):
+        return None
+    raw = _disk.get(_key(kernel, renderer, compiler, options))
+    if raw is None:
+        return None
+    try:
+        info, source, binary = pickle.loads(raw)
+    except (pickle.UnpicklingError, ValueError, AttributeError, ImportError, EOFError, TypeError):
+        # written by another version: generate it anew
+        return None
+    if not isinstance(info, ProgramInfo):
+        return None
+    parts = (
+        kernel,
+        UOp(Ops.DEVICE, arg=renderer.device),
+        UOp(Ops.LINEAR),
+        UOp(Ops.SOURCE, arg=source),
+        UOp(Ops.BINARY, arg=binary),
+    )
+    return UOp(Ops.PROGRAM, src=parts, arg=info)
+
+
+def keep_program(
+    kernel: UOp, renderer: Renderer, compiler: Compiler | None, options: Options, program: UOp
+) -> None:
+    """Write a finished PROGRAM to disk."""
+    if compiler is None or len(program.src) < 5 or not _may_use(options):
+        return
+    contents = (program.program_info, program.src[3].arg, program.src[4].arg)
+    _disk.put(_key(kernel, renderer, compiler, options), pickle.dumps(contents))
+
+
+def _may_use(options: Options) -> bool:
+    """Verifying wants every pass to run, and reports want the instructions."""
+    return bool(CCACHE) and not options.verify and DEBUG.value < SHOWS_INSTRUCTIONS
+
+
+def _key(kernel: UOp, renderer: Renderer, compiler: Compiler, options: Options) -> str:
+    target = f"{type(renderer).__name__} {renderer.target!r} {renderer.caps!r}"
+    return content_key(generator_stamp(), kernel.key, target, compiler.key, repr(options))
