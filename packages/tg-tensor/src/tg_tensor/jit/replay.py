@@ -44,7 +44,7 @@ class OutputSet:
         for node in self.nodes:
             count += sys.getrefcount(node)
         for buffer in self.buffers:
-            count += sys.getrefcount(buffer) + buffer._views
+            count += sys.getrefcount(buffer)
         for view in self.views:
             count += sys.getrefcount(view)
         return count
