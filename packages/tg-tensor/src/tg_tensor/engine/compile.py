@@ -42,6 +42,7 @@ class _Kept:
 
 _programs = _Kept()
 _runtimes = _Kept()
+_searches = _Kept()
 _estimates = _Kept()
 
 
@@ -56,9 +57,10 @@ def device_of_call(call: UOp) -> str:
     raise CallError(call=repr(call), reason="it has no argument on a device")
 
 
-def compile_linear(linear: UOp) -> UOp:
+def compile_linear(linear: UOp, *, with_instructions: bool = True) -> UOp:
     """The schedule with every kernel replaced by its PROGRAM.
 
+    Without instructions a PROGRAM may come from disk, with an empty LINEAR.
     Raises what `to_program` raises for a kernel that cannot be compiled.
     """
     options = current_options()
@@ -68,7 +70,7 @@ def compile_linear(linear: UOp) -> UOp:
     try:
         for number, call in enumerate(linear.src):
             progress.show(number)
-            compiled = _compiled_call(call, options)
+            compiled = _compiled_call(call, options, with_instructions)
             changed = changed or compiled is not call
             calls.append(compiled)
     finally:
@@ -76,14 +78,17 @@ def compile_linear(linear: UOp) -> UOp:
     return linear.replace(src=tuple(calls)) if changed else linear
 
 
-def _compiled_call(call: UOp, options: Options) -> UOp:
+def _compiled_call(call: UOp, options: Options, with_instructions: bool) -> UOp:
     called = call.called
     is_done = called.op is not Ops.SINK and not is_partial(called)
     if is_done:
         return call
     device = device_of_call(call)
     renderer = Device[device].renderer
-    program = compiled_program(called, renderer, options, device)
+    kept_on = None if with_instructions else device
+    if options.beam > 0 and called.op is Ops.SINK:
+        called = _searched(device, called, renderer, options)
+    program = compiled_program(called, renderer, options, kept_on)
     return UOp(Ops.CALL, call.dtype, (program, *call.call_args), call.arg)
 
 
@@ -97,9 +102,9 @@ def compiled_program(
 ) -> UOp:
     """The PROGRAM of a kernel, remembered by the identity of the kernel.
 
-    On a `device`, a beam search is run where the options ask for one.
+    With a `device`, it may come from what is kept on disk for that device's compiler.
     """
-    key = (kernel, renderer, options)
+    key = (kernel, renderer, options, device is None)
     found = _programs.get(key)
     if found is None:
         found = _made_program(kernel, renderer, options, device)
@@ -114,12 +119,18 @@ def _made_program(kernel: UOp, renderer: Renderer, options: Options, device: str
     found = kept_program(kernel, renderer, compiler, options)
     if found is not None:
         return found
-    chosen = kernel
-    if options.beam > 0:
-        chosen = fastest_kernel(device, kernel, renderer, options)
-    program = to_program(chosen, renderer, options)
+    program = to_program(kernel, renderer, options)
     keep_program(kernel, renderer, compiler, options, program)
     return program
+
+
+def _searched(device: str, kernel: UOp, renderer: Renderer, options: Options) -> UOp:
+    key = (device, kernel, renderer, options)
+    found = _searches.get(key)
+    if found is None:
+        found = fastest_kernel(device, kernel, renderer, options)
+        _searches.put(key, found)
+    return cast(UOp, found)
 
 
 def get_runtime(device: str, program: UOp) -> Program:

@@ -13,6 +13,7 @@ from tg_uop.context import DEBUG, VALIDATE_WITH_CPU
 from tg_tensor.engine.buffers import buffer_of
 from tg_tensor.engine.compile import compile_linear, device_of_call, estimate_uop, get_runtime
 from tg_tensor.engine.errors import CallError
+from tg_tensor.engine.plan_store import SHOWS_INSTRUCTIONS
 from tg_tensor.engine.report import report_call, report_compiled
 from tg_tensor.engine.stats import GlobalCounters
 from tg_tensor.engine.validate import validate_call
@@ -32,7 +33,7 @@ def run_linear(
     """
     values = var_vals or {}
     debug = DEBUG.value
-    compiled = compile_linear(linear)
+    compiled = compile_linear(linear, with_instructions=debug >= SHOWS_INSTRUCTIONS)
     if debug >= 3:
         for call in compiled.src:
             report_compiled(call, debug)

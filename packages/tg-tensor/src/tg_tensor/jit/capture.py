@@ -125,7 +125,7 @@ def finish_step(
     if prune:
         calls, scratch = _prune(calls, inputs, [*outputs, *alive.values()], scratch)
     calls, scratch = _share_scratch(calls, scratch)
-    linear = compile_linear(UOp(Ops.LINEAR, src=tuple(calls)))
+    linear = compile_linear(UOp(Ops.LINEAR, src=tuple(calls)), with_instructions=False)
     known = {*inputs, *outputs, *scratch}
     state = dict.fromkeys(
         b for call in linear.src for a in call.call_args if (b := buffer_under(a)) not in known
