@@ -9,6 +9,7 @@ from onnx import ModelProto
 from onnx.backend.base import Backend, BackendRep
 from tg_tensor import Tensor
 
+from tg_onnx.host import as_array
 from tg_onnx.runner import OnnxRunner
 
 
@@ -24,7 +25,7 @@ class TgBackendRep(BackendRep):  # type: ignore[misc]
         given = {
             name: value
             for name, value in zip(self.runner.graph_inputs, inputs, strict=False)
-            if value is not None
+            if value is not None or not self.runner.graph_inputs[name].is_tensor
         }
         outputs = self.runner(given)
         return tuple(_host(outputs[name]) for name in self.runner.graph_outputs)
@@ -46,7 +47,7 @@ class TgBackend(Backend):  # type: ignore[misc]
 
 def _host(value: object) -> object:
     if isinstance(value, Tensor):
-        return value.numpy()
+        return as_array(value)
     if isinstance(value, list):
         return [_host(element) for element in value]
     return value if value is None else np.asarray(value)

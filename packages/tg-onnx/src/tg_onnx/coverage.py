@@ -55,13 +55,13 @@ class _Result(TestResult):
     error: BaseException | None = None
     skipped_reason: str | None = None
 
-    def addError(self, test: TestCase, err: object) -> None:  # noqa: N802
+    def addError(self, test: TestCase, err: object) -> None:
         self.error = err[1]  # type: ignore[index]
 
-    def addFailure(self, test: TestCase, err: object) -> None:  # noqa: N802
+    def addFailure(self, test: TestCase, err: object) -> None:
         self.error = err[1]  # type: ignore[index]
 
-    def addSkip(self, test: TestCase, reason: str) -> None:  # noqa: N802
+    def addSkip(self, test: TestCase, reason: str) -> None:
         self.skipped_reason = reason
 
 
@@ -122,6 +122,11 @@ def _flat(suite: TestSuite | TestCase) -> Iterator[TestCase]:
         yield from _flat(member)
 
 
+def report(line: str) -> None:
+    """Write one line to standard output."""
+    sys.stdout.write(f"{line}\n")
+
+
 def main() -> int:
     """Print a line an operator and the totals; 0 when nothing failed."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -136,13 +141,13 @@ def main() -> int:
         counts[outcome.operator][outcome.verdict] += 1
         if outcome.verdict != "passed":
             lines.append(f"{outcome.verdict}\t{outcome.operator}\t{outcome.case}\t{outcome.reason}")
-    print(f"{'operator':32}" + "".join(f"{verdict:>13}" for verdict in VERDICTS))
+    report(f"{'operator':32}" + "".join(f"{verdict:>13}" for verdict in VERDICTS))
     for operator, found in sorted(counts.items()):
-        print(f"{operator:32}" + "".join(f"{found[verdict]:13}" for verdict in VERDICTS))
+        report(f"{operator:32}" + "".join(f"{found[verdict]:13}" for verdict in VERDICTS))
     totals: Counter[str] = Counter()
     for found in counts.values():
         totals.update(found)
-    print(f"{'total':32}" + "".join(f"{totals[verdict]:13}" for verdict in VERDICTS))
+    report(f"{'total':32}" + "".join(f"{totals[verdict]:13}" for verdict in VERDICTS))
     if arguments.failures is not None:
         arguments.failures.write_text("\n".join(lines) + "\n")
     return 0 if totals["passed"] == sum(totals.values()) else 1

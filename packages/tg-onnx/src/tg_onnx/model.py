@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 from tg_uop import DType
 
 from tg_onnx.errors import ModelFormatError
-from tg_onnx.proto import DTYPE_OF_ELEMENT, Array, Attribute, attribute_value, tensor_array
+from tg_onnx.proto import (
+    DTYPE_OF_ELEMENT,
+    Array,
+    Attribute,
+    attribute_value,
+    sparse_array,
+    tensor_array,
+)
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
@@ -21,6 +28,8 @@ class ValueInfo:
     name: str
     dtype: DType | None
     shape: tuple[int | str | None, ...] | None
+    is_tensor: bool = True
+    optional: bool = False
 
     def __str__(self) -> str:
         dtype = "any dtype" if self.dtype is None else str(self.dtype)
@@ -39,6 +48,7 @@ class Node:
     outputs: tuple[str, ...]
     attributes: Mapping[str, Attribute]
     proto: NodeProto
+    subgraphs: Mapping[str, Graph]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,21 @@ class Graph:
     outputs: Mapping[str, ValueInfo]
     constants: Mapping[str, Array]
 
+    def outer_names(self) -> set[str]:
+        """The names that the graph, or a graph in one of its nodes, takes from outside."""
+        known = {"", *self.inputs, *self.constants}
+        outer: set[str] = set()
+        for node in self.nodes:
+            needed = {*node.inputs}
+            for inner in node.subgraphs.values():
+                needed |= inner.outer_names()
+            outer |= needed - known
+            known.update(node.outputs)
+        return outer | (self.outputs.keys() - known)
+
+
+MAX_DEPTH = 64
+
 
 def read_graph(model: ModelProto, source: str) -> Graph:
     """The main graph of a model.
@@ -61,23 +86,36 @@ def read_graph(model: ModelProto, source: str) -> Graph:
     for domain in DEFAULT_DOMAINS:
         if domain in opsets:
             opsets.setdefault("", opsets[domain])
-    graph = _graph(model.graph, opsets, source)
+    graph = _graph(model.graph, opsets, source, 0)
     _require_defined(graph, source)
     return graph
 
 
-def _graph(graph: GraphProto, opsets: Mapping[str, int], source: str) -> Graph:
+def _graph(graph: GraphProto, opsets: Mapping[str, int], source: str, depth: int) -> Graph:
+    if depth > MAX_DEPTH:
+        raise ModelFormatError(source=source, reason=f"more than {MAX_DEPTH} nested graphs")
     constants = {tensor.name: tensor_array(tensor) for tensor in graph.initializer}
+    for sparse in graph.sparse_initializer:
+        constants[sparse.values.name] = sparse_array(sparse)
     inputs = {
         value.name: _value_info(value) for value in graph.input if value.name not in constants
     }
     outputs = {value.name: _value_info(value) for value in graph.output}
-    nodes = tuple(_node(node, position, opsets) for position, node in enumerate(graph.node))
+    nodes = tuple(
+        _node(node, position, opsets, source, depth) for position, node in enumerate(graph.node)
+    )
     return Graph(graph.name, nodes, inputs, outputs, constants)
 
 
-def _node(node: NodeProto, position: int, opsets: Mapping[str, int]) -> Node:
+def _node(
+    node: NodeProto, position: int, opsets: Mapping[str, int], source: str, depth: int
+) -> Node:
     domain = "" if node.domain in DEFAULT_DOMAINS else node.domain
+    subgraphs = {
+        a.name: _graph(a.g, opsets, source, depth + 1)
+        for a in node.attribute
+        if a.type == AttributeProto.GRAPH
+    }
     return Node(
         name=node.name or f"#{position} {node.op_type}",
         operator=node.op_type,
@@ -85,14 +123,17 @@ def _node(node: NodeProto, position: int, opsets: Mapping[str, int]) -> Node:
         opset=opsets.get(domain, 1),
         inputs=tuple(node.input),
         outputs=tuple(node.output),
-        attributes={a.name: attribute_value(a) for a in node.attribute},
+        attributes={a.name: attribute_value(a) for a in node.attribute if a.name not in subgraphs},
         proto=node,
+        subgraphs=subgraphs,
     )
 
 
 def _value_info(value: ValueInfoProto) -> ValueInfo:
     if not value.type.HasField("tensor_type"):
-        return ValueInfo(value.name, None, None)
+        # a branch's output may leave its type open: such a value is taken as it comes
+        optional = value.type.HasField("optional_type")
+        return ValueInfo(value.name, None, None, is_tensor=False, optional=optional)
     tensor = value.type.tensor_type
     dtype = DTYPE_OF_ELEMENT.get(tensor.elem_type)
     if not tensor.HasField("shape"):
@@ -109,7 +150,10 @@ def _value_info(value: ValueInfoProto) -> ValueInfo:
 def _require_defined(graph: Graph, source: str) -> None:
     known = {"", *graph.inputs, *graph.constants}
     for node in graph.nodes:
-        unknown = [name for name in node.inputs if name not in known]
+        needed = {*node.inputs}
+        for inner in node.subgraphs.values():
+            needed |= inner.outer_names()
+        unknown = sorted(needed - known)
         if unknown:
             reason = f"node {node.name!r} uses {unknown}, which nothing before it gives"
             raise ModelFormatError(source=source, reason=reason)

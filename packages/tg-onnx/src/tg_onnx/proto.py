@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from pathlib import Path
 from typing import IO
 
@@ -10,7 +11,7 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
-from onnx import AttributeProto, ModelProto, TensorProto, numpy_helper
+from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto, numpy_helper
 from tg_tensor import dtypes
 from tg_uop import DType
 
@@ -79,6 +80,29 @@ def tensor_array(tensor: TensorProto) -> Array:
         raise ModelFormatError(source=f"tensor {tensor.name!r}", reason=str(error)) from error
 
 
+MAX_SPARSE_ELEMENTS = 1 << 28
+
+
+def sparse_array(sparse: SparseTensorProto) -> Array:
+    """The elements of a sparse tensor message, zeros included.
+
+    Raises `ModelFormatError` when its indices do not fit its shape or it is very large.
+    """
+    name = f"sparse tensor {sparse.values.name!r}"
+    count = math.prod(sparse.dims)
+    if count > MAX_SPARSE_ELEMENTS or any(dim < 0 for dim in sparse.dims):
+        raise ModelFormatError(source=name, reason=f"its shape is {list(sparse.dims)}")
+    values, indices = tensor_array(sparse.values), tensor_array(sparse.indices)
+    dense = np.zeros(count, values.dtype)
+    if indices.ndim == 2:
+        indices = np.ravel_multi_index(tuple(indices.T), tuple(sparse.dims))
+    try:
+        dense[indices] = values
+    except (IndexError, ValueError) as error:
+        raise ModelFormatError(source=name, reason=str(error)) from error
+    return dense.reshape(tuple(sparse.dims))
+
+
 Attribute = object
 
 
@@ -91,6 +115,8 @@ def attribute_value(attribute: AttributeProto) -> Attribute:
         return attribute.s.decode("utf-8", "replace")
     if kind == AttributeProto.STRINGS:
         return [text.decode("utf-8", "replace") for text in attribute.strings]
+    if kind == AttributeProto.SPARSE_TENSOR:
+        return sparse_array(attribute.sparse_tensor)
     if kind == AttributeProto.TENSORS:
         return [tensor_array(tensor) for tensor in attribute.tensors]
     value = onnx.helper.get_attribute_value(attribute)

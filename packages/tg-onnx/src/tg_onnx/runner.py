@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 
 import numpy as np
-from onnx.reference import ReferenceEvaluator
 from tg_tensor import Tensor
 
 from tg_onnx.errors import (
@@ -16,12 +16,14 @@ from tg_onnx.errors import (
     OperatorError,
     UnsupportedOperatorError,
 )
+from tg_onnx.host import Value, as_array, is_tensor_dtype, needs_host, run_on_host
 from tg_onnx.model import Graph, Node, ValueInfo, read_graph
 from tg_onnx.ops import OPERATOR_MODULES
+from tg_onnx.plan import BUILT_IN, Plan, all_constants, expand_functions, plan_graph
 from tg_onnx.proto import Array, Source, load_model
-from tg_onnx.registry import Operator, find_operator
+from tg_onnx.registry import Operator
 
-Value = Tensor | Array | None
+Output = Tensor | Array | list["Output"] | None
 
 assert OPERATOR_MODULES, "importing the operators registers them"
 
@@ -80,15 +82,14 @@ class OnnxRunner:
 
     def __init__(self, model: Source, device: str | None = None) -> None:
         proto, self.source = load_model(model)
+        proto = expand_functions(proto, self.source)
         self.graph: Graph = read_graph(proto, self.source)
         self.device = device
-        self.operators: list[Operator | None] = [
-            None if node.operator in ("Shape", "Size", "Constant") else find_operator(node)
-            for node in self.graph.nodes
-        ]
-        self.constants: dict[str, Value] = dict(self.graph.constants)
-        self._uploaded: dict[str, Tensor] = {}
-        self._last_use = _last_uses(self.graph)
+        self.plan: Plan = plan_graph(self.graph)
+        # operators that ran by the reference implementation, a small number of integers aside
+        self.ran_on_host: Counter[str] = Counter()
+        self._uploaded: dict[int, Tensor] = {}
+        self._constants = all_constants(self.graph)
 
     @property
     def graph_inputs(self) -> Mapping[str, ValueInfo]:
@@ -100,35 +101,52 @@ class OnnxRunner:
         """The declared outputs by name."""
         return self.graph.outputs
 
-    def __call__(self, inputs: Mapping[str, object]) -> dict[str, Tensor]:
+    def __call__(self, inputs: Mapping[str, object]) -> dict[str, Output]:
         """The outputs by name, not yet realized. Inputs are tensors, arrays or nested lists.
 
+        Sequences come as lists; strings, and element types that tensors do not have, as arrays.
         Raises `ModelInputError` for inputs that the model does not declare, and `OperatorError`
         for a node that its inputs do not fit.
         """
-        values: dict[str, Value] = {"": None, **self.constants}
+        values: dict[str, Value] = {"": None}
         for name, info in self.graph.inputs.items():
             values[name] = self._input(name, info, inputs)
         unknown = sorted(inputs.keys() - self.graph.inputs.keys())
         if unknown:
             expected = ", ".join(self.graph.inputs) or "no inputs"
             raise ModelInputError(name=unknown[0], reason="no such input", expected=expected)
-        for position, node in enumerate(self.graph.nodes):
-            results = self._run(node, self.operators[position], values)
-            for name, result in zip(node.outputs, results, strict=False):
-                values[name] = result
-            for name in self._last_use.get(position, ()):
-                values.pop(name, None)
-        return {name: self._output(name, values[name]) for name in self.graph.outputs}
+        results = self.run_plan(self.plan, values)
+        return {
+            name: self._output(name, value)
+            for name, value in zip(self.graph.outputs, results, strict=True)
+        }
 
-    def _input(self, name: str, info: ValueInfo, inputs: Mapping[str, object]) -> Tensor:
+    def run_plan(self, plan: Plan, values: dict[str, Value]) -> list[Value]:
+        """The values of a graph's outputs; `values` has its inputs and what is around it."""
+        values.update(plan.graph.constants)
+        for position, node in enumerate(plan.graph.nodes):
+            results = self._run(node, plan, position, values)
+            for name, result in zip(node.outputs, results, strict=False):
+                if name:
+                    values[name] = result
+            for name in plan.last_use.get(position, ()):
+                values.pop(name, None)
+        return [values[name] for name in plan.graph.outputs]
+
+    def _input(self, name: str, info: ValueInfo, inputs: Mapping[str, object]) -> Value:
         if name not in inputs:
+            if info.optional:
+                return None
             raise ModelInputError(name=name, reason="it is missing", expected=str(info))
         given = inputs[name]
+        if not info.is_tensor and (given is None or isinstance(given, list)):
+            return given
         if isinstance(given, Tensor):
             tensor = given
         else:
             array = np.asarray(given)
+            if not is_tensor_dtype(array):
+                return array
             tensor = Tensor(array, device=self.device)
         if info.dtype is not None and tensor.dtype != info.dtype:
             if isinstance(given, Tensor | np.ndarray):
@@ -141,27 +159,68 @@ class OnnxRunner:
         return tensor
 
     def _run(
-        self, node: Node, found: Operator | None, values: Mapping[str, Value]
-    ) -> tuple[Value, ...]:
+        self, node: Node, plan: Plan, position: int, values: dict[str, Value]
+    ) -> Sequence[Value]:
         inputs = [values[name] for name in node.inputs]
-        if found is None:
+        if node.domain == "" and node.operator in BUILT_IN:
             return (self._on_host_only(node, inputs),)
         if node.operator in HOST_OPERATORS and _all_small(inputs):
-            return run_on_host(node, inputs)
-        operands = [
-            _array(value) if position in found.host else self._tensor(node.inputs[position], value)
-            for position, value in enumerate(inputs)
-        ]
+            try:
+                return run_on_host(node, inputs)
+            except (RuntimeError, TypeError, ValueError):
+                # the reference has no such version: tensors do as well
+                pass
         try:
-            results = found.run(*operands, **_attributes(node, found))
+            return self._dispatch(node, plan, position, inputs, values)
         except OnnxError:
             raise
-        except (ValueError, TypeError, IndexError, NotImplementedError, ArithmeticError) as error:
+        except (
+            ValueError,
+            TypeError,
+            IndexError,
+            KeyError,
+            NotImplementedError,
+            ArithmeticError,
+            RuntimeError,
+            AttributeError,
+        ) as error:
             described = [_describe(value) for value in inputs]
             raise OperatorError(
                 operator=node.operator, node=node.name, inputs=described, reason=str(error)
             ) from error
+
+    def _dispatch(
+        self,
+        node: Node,
+        plan: Plan,
+        position: int,
+        inputs: list[Value],
+        values: dict[str, Value],
+    ) -> Sequence[Value]:
+        control = plan.controls.get(position)
+        if control is not None:
+            inner = {
+                name: self._inner(body, values) for name, body in plan.subplans[position].items()
+            }
+            return control(node, inputs, inner)
+        found = plan.operators[position]
+        if found is None or needs_host(node, inputs):
+            self.ran_on_host[node.operator] += 1
+            return run_on_host(node, inputs)
+        operands = [
+            as_array(value) if place in found.host else self._tensor(value)
+            for place, value in enumerate(inputs)
+        ]
+        results = found.run(*operands, **_attributes(node, found))
         return results if isinstance(results, tuple) else (results,)
+
+    def _inner(self, body: Plan, values: Mapping[str, Value]) -> Callable[..., list[Value]]:
+        def run(*arguments: Value) -> list[Value]:
+            scope = dict(values)
+            scope.update(zip(body.graph.inputs, arguments, strict=True))
+            return self.run_plan(body, scope)
+
+        return run
 
     def _on_host_only(self, node: Node, inputs: list[Value]) -> Array:
         if node.operator == "Constant":
@@ -173,21 +232,29 @@ class OnnxRunner:
         end = node.attributes.get("end")
         return shape[start:end]  # type: ignore[misc]
 
-    def _output(self, name: str, value: Value) -> Tensor:
-        tensor = self._tensor(name, value)
-        if tensor is None:
-            raise ModelFormatError(source=self.source, reason=f"output {name!r} has no value")
+    def _output(self, name: str, value: Value) -> Output:
+        if isinstance(value, list):
+            return [self._output(name, element) for element in value]
+        if isinstance(value, np.ndarray) and not is_tensor_dtype(value):
+            return value
+        info = self.graph.outputs[name]
+        if value is None:
+            if info.is_tensor:
+                raise ModelFormatError(source=self.source, reason=f"output {name!r} has no value")
+            return None
+        tensor = self._tensor(value)
+        assert isinstance(tensor, Tensor), "an array of a dtype that tensors have"
         return tensor
 
-    def _tensor(self, name: str, value: Value) -> Tensor | None:
-        if value is None or isinstance(value, Tensor):
+    def _tensor(self, value: Value) -> Value:
+        if not isinstance(value, np.ndarray) or not is_tensor_dtype(value):
             return value
-        if name not in self.graph.constants:
-            return Tensor(np.ascontiguousarray(value), device=self.device)
-        if name not in self._uploaded:
-            uploaded = Tensor(np.ascontiguousarray(value), device=self.device)
-            self._uploaded[name] = uploaded.realize()
-        return self._uploaded[name]
+        if id(value) not in self._constants:
+            return Tensor(np.ascontiguousarray(value).reshape(value.shape), device=self.device)
+        if id(value) not in self._uploaded:
+            array = np.ascontiguousarray(value).reshape(value.shape)
+            self._uploaded[id(value)] = Tensor(array, device=self.device).realize()
+        return self._uploaded[id(value)]
 
 
 def constant_value(node: Node) -> Array:
@@ -212,16 +279,6 @@ def constant_value(node: Node) -> Array:
     )
 
 
-def run_on_host(node: Node, inputs: list[Value]) -> tuple[Value, ...]:
-    """A node on small arrays, by the reference implementation of the onnx package."""
-    names = [name for name in node.inputs if name]
-    arrays = {n: v for n, v in zip(node.inputs, inputs, strict=True) if n and v is not None}
-    assert set(names) == set(arrays), "a present input has a value"
-    evaluator = ReferenceEvaluator(node.proto, opsets={node.domain: node.opset})
-    results = evaluator.run(None, arrays)
-    return tuple(np.asarray(result) for result in results)
-
-
 def _attributes(node: Node, found: Operator) -> dict[str, object]:
     """The node's attributes; refuses those that the implementation does not know."""
     parameters = signature(found.run).parameters.values()
@@ -243,19 +300,6 @@ def _attributes(node: Node, found: Operator) -> dict[str, object]:
     return {**node.attributes, **extra}
 
 
-def _last_uses(graph: Graph) -> dict[int, tuple[str, ...]]:
-    """For each node, the values that nothing after it needs."""
-    last: dict[str, int] = {}
-    for position, node in enumerate(graph.nodes):
-        for name in (*node.inputs, *node.outputs):
-            last[name] = position
-    dying: dict[int, list[str]] = {}
-    for name, position in last.items():
-        if name and name not in graph.outputs:
-            dying.setdefault(position, []).append(name)
-    return {position: tuple(names) for position, names in dying.items()}
-
-
 def _fits(shape: tuple[int, ...], declared: tuple[int | str | None, ...]) -> bool:
     if len(shape) != len(declared):
         return False
@@ -270,17 +314,16 @@ def _all_small(inputs: list[Value]) -> bool:
     )
 
 
-def _array(value: Value) -> Array | None:
-    return value.numpy() if isinstance(value, Tensor) else value
-
-
 def _shape(value: Value) -> tuple[int, ...]:
-    assert value is not None, "Shape and Size have an input"
+    if value is None or isinstance(value, list):
+        raise TypeError("Shape and Size take a tensor")
     return tuple(int(size) for size in value.shape)
 
 
 def _describe(value: Value) -> str:
     if value is None:
         return "none"
+    if isinstance(value, list):
+        return f"a sequence of {len(value)}"
     dtype = value.dtype if isinstance(value, Tensor) else np.dtype(value.dtype).name
     return f"{dtype} {tuple(value.shape)}"

@@ -1,5 +1,5 @@
 """The operators, by family; importing a module registers what it implements."""
 
-from tg_onnx.ops import image, math, neural, reduce, shape
+from tg_onnx.ops import image, math, neural, quantize, recurrent, reduce, shape
 
-OPERATOR_MODULES = (math, shape, reduce, neural, image)
+OPERATOR_MODULES = (math, shape, reduce, neural, quantize, recurrent, image)

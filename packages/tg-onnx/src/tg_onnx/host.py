@@ -1,0 +1,159 @@
+"""Nodes that run on the host, by the reference implementation of the onnx package.
+
+Strings, sequences, element types that no tensor has, and operators whose results have
+data-dependent shapes.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import ml_dtypes
+import numpy as np
+from onnx import TensorProto
+from onnx.reference import ReferenceEvaluator
+from tg_tensor import Tensor, dtypes
+
+from tg_onnx.model import Node
+from tg_onnx.proto import DTYPE_OF_ELEMENT, Array
+
+Value: TypeAlias = "Tensor | Array | list[Value] | None"
+
+NARROW_DTYPES = {
+    dtypes.bfloat16: np.dtype(ml_dtypes.bfloat16),
+    dtypes.fp8e4m3: np.dtype(ml_dtypes.float8_e4m3fn),
+    dtypes.fp8e5m2: np.dtype(ml_dtypes.float8_e5m2),
+}
+TENSOR_DTYPES = frozenset(
+    [
+        *NARROW_DTYPES.values(),
+        *(np.dtype(name) for name in ("bool", "float16", "float32", "float64")),
+        *(np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    ]
+)
+# attributes that name the element type of a result
+TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype")
+
+HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
+    [
+        *(
+            ("", name)
+            for name in (
+                "Bernoulli",
+                "BitCast",
+                "Col2Im",
+                "Compress",
+                "ConcatFromSequence",
+                "CumProd",
+                "DFT",
+                "DeformConv",
+                "Det",
+                "GlobalLpPool",
+                "GridSample",
+                "ImageDecoder",
+                "LpPool",
+                "MaxRoiPool",
+                "MaxUnpool",
+                "MelWeightMatrix",
+                "Multinomial",
+                "NonMaxSuppression",
+                "NonZero",
+                "RandomNormal",
+                "RandomNormalLike",
+                "RandomUniform",
+                "RandomUniformLike",
+                "RegexFullMatch",
+                "ReverseSequence",
+                "RoiAlign",
+                "STFT",
+                "Scatter",
+                "SequenceAt",
+                "SequenceConstruct",
+                "SequenceEmpty",
+                "SequenceErase",
+                "SequenceInsert",
+                "SequenceLength",
+                "SplitToSequence",
+                "StringConcat",
+                "StringNormalizer",
+                "StringSplit",
+                "TensorScatter",
+                "TfIdfVectorizer",
+                "Unique",
+            )
+        ),
+        *(
+            ("ai.onnx.ml", name)
+            for name in (
+                "ArrayFeatureExtractor",
+                "Binarizer",
+                "DictVectorizer",
+                "FeatureVectorizer",
+                "Imputer",
+                "LabelEncoder",
+                "LinearClassifier",
+                "LinearRegressor",
+                "Normalizer",
+                "OneHotEncoder",
+                "SVMClassifier",
+                "SVMRegressor",
+                "Scaler",
+                "TreeEnsemble",
+                "TreeEnsembleClassifier",
+                "TreeEnsembleRegressor",
+            )
+        ),
+        *(("ai.onnx.preview.training", name) for name in ("Adagrad", "Adam", "Momentum")),
+    ]
+)
+
+
+def is_tensor_dtype(array: Array) -> bool:
+    """Whether a tensor can hold the elements."""
+    return array.dtype in TENSOR_DTYPES
+
+
+def needs_host(node: Node, inputs: list[Value]) -> bool:
+    """Whether an input, or the result asked for, is nothing that a tensor holds."""
+    for name in TYPE_ATTRIBUTES:
+        element = node.attributes.get(name, 0)
+        if isinstance(element, int) and element and element not in DTYPE_OF_ELEMENT:
+            return element != TensorProto.UNDEFINED
+    return any(
+        isinstance(value, list) or (isinstance(value, np.ndarray) and not is_tensor_dtype(value))
+        for value in inputs
+    )
+
+
+def as_array(value: Value) -> Array | None:
+    """The value with its elements on the host."""
+    if isinstance(value, list):
+        raise TypeError("a sequence stands where a tensor is needed")
+    if not isinstance(value, Tensor):
+        return value
+    array = value.numpy()
+    narrow = NARROW_DTYPES.get(value.dtype)
+    return array if narrow is None else array.astype(narrow)
+
+
+def run_on_host(node: Node, inputs: list[Value]) -> tuple[Value, ...]:
+    """The results of one node, as arrays."""
+    feeds = {
+        name: _on_host(value)
+        for name, value in zip(node.inputs, inputs, strict=True)
+        if name and value is not None
+    }
+    evaluator = ReferenceEvaluator(node.proto, opsets={node.domain: node.opset})
+    return tuple(_result(result) for result in evaluator.run(None, feeds))
+
+
+def _on_host(value: Value) -> Value:
+    if isinstance(value, list):
+        return [_on_host(element) for element in value]
+    return as_array(value)
+
+
+def _result(value: object) -> Value:
+    if isinstance(value, list):
+        return [_result(element) for element in value]
+    return None if value is None else np.asarray(value)

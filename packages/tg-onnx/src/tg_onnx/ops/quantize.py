@@ -1,0 +1,210 @@
+"""Numbers of few bits: quantize, dequantize, and products of quantized tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tg_tensor import Tensor, dtypes
+
+from tg_onnx.ops.neural import conv
+from tg_onnx.ops.shape import axis_of
+from tg_onnx.proto import DTYPE_OF_ELEMENT
+from tg_onnx.registry import operator
+
+BOUNDS = {
+    dtypes.uint8: (0, 255),
+    dtypes.int8: (-128, 127),
+    dtypes.uint16: (0, 65535),
+    dtypes.int16: (-32768, 32767),
+}
+
+
+def dynamic_quantize(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """uint8 codes, scale and zero point by the range of x, which includes 0."""
+    low, high = x.min().minimum(0), x.max().maximum(0)
+    scale = (high - low) / 255
+    safe = (scale == 0).where(1, scale)
+    zero = (-low / safe).clip(0, 255).round()
+    codes = ((x / safe).round() + zero).clip(0, 255).cast(dtypes.uint8)
+    return codes, scale, zero.cast(dtypes.uint8)
+
+
+def zero_based(x: Tensor, zero: Tensor | None) -> Tensor:
+    """int32 codes less their zero point."""
+    wide = x.cast(dtypes.int32)
+    return wide if zero is None else wide - zero.cast(dtypes.int32)
+
+
+def aligned(parameter: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
+    """A scale or zero point, repeated so that it broadcasts with x."""
+    if parameter.ndim == 0 or (parameter.numel() == 1 and not block):
+        return parameter.reshape((1,) * x.ndim)
+    dim = axis_of(axis, x.ndim)
+    if not block:
+        return parameter.reshape(tuple(-1 if i == dim else 1 for i in range(x.ndim)))
+    repeated = parameter.repeat_interleave(block, dim)
+    return repeated.shrink(
+        tuple((0, int(x.shape[dim])) if i == dim else None for i in range(x.ndim))
+    )
+
+
+@operator("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Codes, scale and zero point."""
+    return dynamic_quantize(x)
+
+
+@operator("QuantizeLinear", since=10)
+def quantize_linear(
+    x: Tensor,
+    scale: Tensor,
+    zero: Tensor | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+    saturate: int = 1,
+) -> Tensor:
+    """round(x / scale) + zero, saturated."""
+    target = dtypes.uint8 if zero is None else zero.dtype
+    if zero is None and output_dtype:
+        target = DTYPE_OF_ELEMENT[output_dtype]
+    if x.ndim == 0:
+        axis = 0
+    ratio = x.float() / aligned(scale, x, axis, block_size).float()
+    if target not in BOUNDS:
+        if not saturate:
+            raise NotImplementedError("quantization to floats without saturation")
+        return ratio.cast(target)
+    offset = 0 if zero is None else aligned(zero, x, axis, block_size).float()
+    low, high = BOUNDS[target]
+    codes = (ratio.round() + offset).clip(low, high).cast(dtypes.int32).cast(target)
+    return codes.reshape(x.shape)
+
+
+@operator("DequantizeLinear", since=10)
+def dequantize_linear(
+    x: Tensor,
+    scale: Tensor,
+    zero: Tensor | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+) -> Tensor:
+    """(x - zero) * scale."""
+    target = DTYPE_OF_ELEMENT[output_dtype] if output_dtype else scale.dtype
+    factor = aligned(scale, x, axis, block_size)
+    if not dtypes.is_float(x.dtype):
+        offset = None if zero is None else aligned(zero, x, axis, block_size)
+        centered = zero_based(x, offset).float()
+    else:
+        centered = x.float()
+    return (centered * factor.float()).cast(target).reshape(x.shape)
+
+
+@operator("MatMulInteger", since=10)
+def matmul_integer(
+    a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None
+) -> Tensor:
+    """The product of codes less their zero points, in int32."""
+    left = zero_based(a, _rows(a_zero, a))
+    return left.matmul(zero_based(b, b_zero), dtype=dtypes.int32)
+
+
+def _rows(zero: Tensor | None, a: Tensor) -> Tensor | None:
+    """A zero point for each row stands beside the columns."""
+    if zero is None or zero.numel() == 1 or zero.ndim != 1:
+        return zero
+    return zero.reshape(-1, 1) if a.ndim > 1 else zero
+
+
+@operator("QLinearMatMul", since=10)
+def qlinear_matmul(
+    a: Tensor,
+    a_scale: Tensor,
+    a_zero: Tensor,
+    b: Tensor,
+    b_scale: Tensor,
+    b_zero: Tensor,
+    y_scale: Tensor,
+    y_zero: Tensor,
+) -> Tensor:
+    """The product of two quantized matrices, quantized."""
+    product = matmul_integer(a, b, a_zero, b_zero).float()
+    rows = _rows(a_scale, a)
+    assert rows is not None, "a scale is given"
+    return requantize(product, rows.float() * b_scale.float(), y_scale, y_zero)
+
+
+def requantize(sums: Tensor, factor: Tensor, y_scale: Tensor, y_zero: Tensor) -> Tensor:
+    """Codes of sums of products, whose unit is `factor`."""
+    low, high = BOUNDS[y_zero.dtype]
+    ratio = (sums * (factor / y_scale.float())).round() + y_zero.float()
+    codes: Tensor = ratio.clip(low, high).cast(dtypes.int32).cast(y_zero.dtype)
+    return codes
+
+
+@operator("ConvInteger", since=10)
+def conv_integer(
+    x: Tensor,
+    w: Tensor,
+    x_zero: Tensor | None = None,
+    w_zero: Tensor | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    """Convolution of codes less their zero points, in int32; padding is the zero point."""
+    weight = zero_based(w, None if w_zero is None else aligned(w_zero, w, 0, 0))
+    return conv(
+        zero_based(x, x_zero),
+        weight,
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        pads=pads,
+        strides=strides,
+    )
+
+
+@operator("QLinearConv", since=10)
+def qlinear_conv(
+    x: Tensor,
+    x_scale: Tensor,
+    x_zero: Tensor,
+    w: Tensor,
+    w_scale: Tensor,
+    w_zero: Tensor,
+    y_scale: Tensor,
+    y_zero: Tensor,
+    bias: Tensor | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    """Convolution of quantized tensors, quantized; the bias counts in units of the products."""
+    sums = conv_integer(
+        x,
+        w,
+        x_zero,
+        w_zero,
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        pads=pads,
+        strides=strides,
+    )
+    if bias is not None:
+        sums = sums + aligned(bias, sums, 1, 0)
+    factor = aligned(w_scale.float() * x_scale.float(), sums, 1, 0)
+    return requantize(sums.float(), factor, y_scale, y_zero)

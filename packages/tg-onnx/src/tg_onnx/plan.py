@@ -1,0 +1,145 @@
+"""Decide before anything runs how each node of a graph, and of graphs inside of it, will run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, inliner
+
+from tg_onnx.errors import ModelFormatError
+from tg_onnx.host import HOST_ONLY
+from tg_onnx.model import DEFAULT_DOMAINS, Graph, Node
+from tg_onnx.ops.control import CONTROL, Control
+from tg_onnx.registry import OPERATORS, Operator, find_operator
+
+BUILT_IN = frozenset(["Shape", "Size", "Constant"])
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A graph, and by the position of a node what runs it and which values it uses last."""
+
+    graph: Graph
+    operators: tuple[Operator | None, ...]
+    controls: Mapping[int, Control]
+    subplans: Mapping[int, Mapping[str, Plan]]
+    last_use: Mapping[int, tuple[str, ...]]
+
+
+def plan_graph(graph: Graph) -> Plan:
+    """The plan of a graph; how deep graphs nest was limited when the graph was read.
+
+    Raises `UnsupportedOperatorError` for the first node that nothing can run.
+    """
+    controls: dict[int, Control] = {}
+    subplans: dict[int, dict[str, Plan]] = {}
+    operators = []
+    for position, node in enumerate(graph.nodes):
+        control = CONTROL.get(node.operator) if node.domain == "" else None
+        if control is not None:
+            controls[position] = control
+            subplans[position] = {name: plan_graph(g) for name, g in node.subgraphs.items()}
+        operators.append(None if control is not None or _runs_without(node) else _operator(node))
+    return Plan(graph, tuple(operators), controls, subplans, last_uses(graph))
+
+
+def _runs_without(node: Node) -> bool:
+    return node.domain == "" and node.operator in BUILT_IN
+
+
+def _operator(node: Node) -> Operator | None:
+    """None for operators of the host."""
+    key = (node.domain, node.operator)
+    if key in HOST_ONLY and key not in OPERATORS:
+        return None
+    return find_operator(node)
+
+
+def last_uses(graph: Graph) -> dict[int, tuple[str, ...]]:
+    """For each node, the values that nothing after it needs."""
+    last: dict[str, int] = {}
+    for position, node in enumerate(graph.nodes):
+        inner: set[str] = set()
+        for body in node.subgraphs.values():
+            inner |= body.outer_names()
+        for name in (*node.inputs, *node.outputs, *inner):
+            last[name] = position
+    dying: dict[int, list[str]] = {}
+    for name, position in last.items():
+        if name and name not in graph.outputs:
+            dying.setdefault(position, []).append(name)
+    return {position: tuple(names) for position, names in dying.items()}
+
+
+def all_constants(graph: Graph) -> frozenset[int]:
+    """The identities of the arrays that live as long as the graph."""
+    found = {id(array) for array in graph.constants.values()}
+    for node in graph.nodes:
+        found.update(id(value) for value in node.attributes.values())
+        for body in node.subgraphs.values():
+            found |= all_constants(body)
+    return frozenset(found)
+
+
+def expand_functions(model: ModelProto, source: str) -> ModelProto:
+    """The model with every function in place of its calls.
+
+    These are the model's own functions, and operators without an implementation here that the
+    onnx package defines by simpler ones. Raises `ModelFormatError` for functions that call
+    themselves.
+    """
+    own = {(_domain(f.domain), f.name): f.node for f in model.functions}
+    _refuse_recursion(own, source)
+    wanted = {
+        key for key in _operators_of(model.graph, own) if key not in own and not _is_known(key)
+    }
+    if not own and not wanted:
+        return model
+    keys = [*wanted, *((f.domain, f.name) for f in model.functions)]
+    try:
+        return inliner.inline_selected_functions(model, keys, inline_schema_functions=True)
+    except RuntimeError as error:
+        raise ModelFormatError(source=source, reason=f"its functions: {error}") from error
+
+
+def _is_known(key: tuple[str, str]) -> bool:
+    domain, name = key
+    if key in OPERATORS or key in HOST_ONLY:
+        return True
+    return domain == "" and (name in CONTROL or name in BUILT_IN)
+
+
+def _domain(domain: str) -> str:
+    return "" if domain in DEFAULT_DOMAINS else domain
+
+
+def _operators_of(
+    graph: GraphProto, own: Mapping[tuple[str, str], list[NodeProto]]
+) -> set[tuple[str, str]]:
+    nodes = [*graph.node, *(node for body in own.values() for node in body)]
+    return {(_domain(node.domain), node.op_type) for node in _all_nodes(nodes)}
+
+
+def _all_nodes(nodes: list[NodeProto]) -> Iterator[NodeProto]:
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                waiting.extend(attribute.g.node)
+
+
+def _refuse_recursion(own: Mapping[tuple[str, str], list[NodeProto]], source: str) -> None:
+    """Take away functions that call none of the remaining ones until none is left."""
+    calls = {
+        key: {(_domain(n.domain), n.op_type) for n in _all_nodes(list(body))} & own.keys()
+        for key, body in own.items()
+    }
+    while calls:
+        leaves = [key for key, called in calls.items() if not called & calls.keys()]
+        if not leaves:
+            raise ModelFormatError(source=source, reason="its functions call themselves")
+        for key in leaves:
+            del calls[key]
