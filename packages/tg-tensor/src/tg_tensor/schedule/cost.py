@@ -10,6 +10,9 @@ from tg_uop import GroupOp, Ops, UOp
 LIMIT = 1_000_000
 """Above this, costs are all the same: large."""
 
+COUNTING = 2
+"""What is left of a sum that counts steps of a loop."""
+
 OP_COST = {
     Ops.EXP2: 12,
     Ops.LOG2: 14,
@@ -90,7 +93,9 @@ def _cost(node: UOp, below: Mapping[UOp, Cost]) -> Cost:
     if op is Ops.REDUCE:
         source = below[node.src[0]]
         constant = source.constant
-        return Cost(LIMIT, source.loads, not constant, constant, source.depth + 1)
+        # a sum over constants counts something: it collapses to index arithmetic
+        ops = COUNTING if constant else LIMIT
+        return Cost(ops, source.loads, not constant, constant, source.depth + 1)
     if op in GroupOp.Elementwise:
         return _together(node, below)
     return IN_MEMORY
