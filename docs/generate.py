@@ -6,34 +6,35 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from mistakes import errors_markdown
 from tg_uop.context import settings_markdown
 from tg_uop.dtype.promote import dtypes_markdown
 from tg_uop.spec.verify import spec_markdown
 
-REFERENCE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
 
 # packages declare their settings when they are loaded; a device's only when it is opened
 for module in ("tg_tensor", "tg_runtime.devices.cpu.device"):
     import_module(module)
 
 PAGES = {
-    "settings.md": settings_markdown,
-    "dtypes.md": dtypes_markdown,
-    "forms.md": spec_markdown,
+    "reference/settings.md": settings_markdown,
+    "reference/dtypes.md": dtypes_markdown,
+    "reference/forms.md": spec_markdown,
+    "errors.md": errors_markdown,
 }
 
 
 def main(arguments: list[str]) -> int:
     """Write or check every page; 1 if one is stale."""
     check = "--check" in arguments
-    REFERENCE.mkdir(exist_ok=True)
     stale = 0
     for name, write in PAGES.items():
-        path, text = REFERENCE / name, write()
+        path, text = DOCS / name, write()
         if path.exists() and path.read_text() == text:
             continue
         if check:
-            print(f"docs/reference/{name} is stale: run python docs/generate.py")
+            print(f"docs/{name} is stale: run python docs/generate.py")
             stale = 1
         else:
             path.write_text(text)
