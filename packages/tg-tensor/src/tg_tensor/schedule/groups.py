@@ -15,6 +15,7 @@ from tg_tensor.schedule.hazards import (
     Reads,
     leaf_access,
     makers_of,
+    memory_of,
     version_of,
 )
 from tg_tensor.schedule.indexing import Access
@@ -144,15 +145,31 @@ class Grouper:
         return False
 
     def _reads_only_its_own_element(self, roots: list[Root]) -> bool:
-        """What one root writes, the others read at the element that is just being written."""
+        """What one root writes, the others read at the element that is just being written.
+
+        A kernel loads what its values need before the store of the first value that needs it. So
+        old contents may be read by others only if the root that overwrites them reads them too,
+        and no memory may be written twice.
+        """
         members = set(roots)
+        overwritten: set[UOp] = set()
         for root in roots:
             if root.node.op is not Ops.STORE:
                 continue
             target, written = leaf_access(self.plan, root.node.stored_target, root.access)
+            memory = memory_of(target, self.plan.roots)
+            if memory in overwritten:
+                return False
+            overwritten.add(memory)
+            readers = set()
             for node, demand in self.reads.get(version_of(target, self.plan.roots), ()):
-                if demand.root in members and (node is not target or demand.access != written):
+                if demand.root not in members:
+                    continue
+                if node is not target or demand.access != written:
                     return False
+                readers.add(demand.root)
+            if readers and root not in readers:
+                return False
         return all(
             self._is_handed_over(node, access, members)
             for root in roots

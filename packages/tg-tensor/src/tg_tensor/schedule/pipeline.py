@@ -3,12 +3,14 @@
 1. `roots`    the wanted values become one clean graph with numbered inputs
 2. `cache`    a graph that was scheduled before is only given its buffers
 3. `split`    large reductions to few results are cut in two
-4. `fusion`   each node is computed where it is used, or gets memory (`indexing`, `cost`)
+4. `fusion`   each node is computed where used, or gets memory (`indexing`, `cost`, `padding`)
 5. `hazards`  who reads what before it is overwritten
 6. `groups`   kernels over the same elements become one kernel of several outputs
 7. `order`    each kernel after what it needs; rings are broken by copies
 8. `kernels`  each group is written down in kernel form
 9. `memory`   intermediates share arenas
+
+Before all that, `protect` (called by `tg_tensor.realize`) finds values that writes would change.
 """
 
 from __future__ import annotations
@@ -128,14 +130,16 @@ class _Builder:
         self.indexer = Indexer()
         self.fresh: list[UOp] = []
         self.memory: dict[UOp, UOp] = {}
+        self.places: dict[UOp, UOp] = {}
         self.replaced: dict[UOp, UOp] = {}
 
     def build(self) -> Recipe:
         outputs = self._outputs()
-        plan, copies = self._planned(list(outputs.values()))
+        plan = self._planned(list(outputs.values()))
         for root in plan.roots.values():
             self._give_memory(root)
-        ordered, redirects = self._ordered(plan, copies)
+        ordered, redirects = self._ordered(plan)
+        self._place_views(plan)
         calls = [self._call(plan, group, redirects) for group in ordered]
         results = self._results(outputs)
         kept = {buffer_under(b) for r in results.values() for b in _buffers_in(r)}
@@ -155,7 +159,7 @@ class _Builder:
             outputs[node] = below
         return outputs
 
-    def _planned(self, outputs: list[UOp]) -> tuple[Plan, Mapping[UOp, UOp]]:
+    def _planned(self, outputs: list[UOp]) -> Plan:
         """Fusion, repeated while a store reads what it overwrites too late."""
         self.replaced = split_reductions(self.roots.wanted, self.indexer)
         wanted = [self.replaced.get(node, node) for node in self.roots.wanted]
@@ -171,7 +175,7 @@ class _Builder:
             ).run()
             unsafe = [s.stored_value for s in unsafe_stores(plan, reads_of(plan))]
             if not unsafe:
-                return plan, {}
+                return plan
             forced = [*forced, *unsafe]
 
     def _give_memory(self, root: Root) -> None:
@@ -196,9 +200,7 @@ class _Builder:
 
     # *** order ***
 
-    def _ordered(
-        self, plan: Plan, copies: Mapping[UOp, UOp]
-    ) -> tuple[list[Group], dict[Root, dict[UOp, UOp]]]:
+    def _ordered(self, plan: Plan) -> tuple[list[Group], dict[Root, dict[UOp, UOp]]]:
         """Groups in order; and for roots that would read too late, which copies they read."""
         redirects: dict[Root, dict[UOp, UOp]] = {}
         while True:
@@ -246,6 +248,13 @@ class _Builder:
 
     # *** calls ***
 
+    def _place_views(self, plan: Plan) -> None:
+        """Values seen as another dtype (BUFFER_VIEW) lie where the value below lies."""
+        self.places = dict(self.memory)
+        for view in plan.demands:
+            if view.op is Ops.BUFFER_VIEW and memory_of(view, self.memory) in self.memory:
+                self.places[view] = self._argument(view)
+
     def _call(
         self, plan: Plan, group: Group, redirects: Mapping[Root, Mapping[UOp, UOp]]
     ) -> PlannedCall:
@@ -260,16 +269,8 @@ class _Builder:
             copies.update(redirects.get(root, {}))
         # a group that takes the copy itself reads each element before it writes it
         copies = {n: c for n, c in copies.items() if plan.roots[c] not in group.roots}
-        views = {
-            view: self._argument(view)
-            for view in plan.demands
-            if view.op is Ops.BUFFER_VIEW and memory_of(view, self.memory) in self.memory
-        }
-        return PlannedCall(
-            *KernelBuilder(
-                plan, group, {**self.memory, **views} if views else self.memory, copies
-            ).build()
-        )
+        builder = KernelBuilder(plan, group, self.places, copies)
+        return PlannedCall(*builder.build())
 
     def _argument(self, view: UOp) -> UOp:
         """A value that lies in memory in one piece, as an argument of a call."""
