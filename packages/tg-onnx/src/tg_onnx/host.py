@@ -24,6 +24,7 @@ NARROW_DTYPES = {
     dtypes.fp8e4m3: np.dtype(ml_dtypes.float8_e4m3fn),
     dtypes.fp8e5m2: np.dtype(ml_dtypes.float8_e5m2),
 }
+FLOAT8_DTYPES = (dtypes.fp8e4m3, dtypes.fp8e5m2)
 TENSOR_DTYPES = frozenset(
     [
         *NARROW_DTYPES.values(),
@@ -34,13 +35,28 @@ TENSOR_DTYPES = frozenset(
 # attributes that name the element type of a result
 TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype")
 
+# functions that the onnx package cannot always write out, since that needs their inputs' types
+HOST_UNTYPED = frozenset(
+    ("", name) for name in ("Attention", "CausalConvWithState", "FlexAttention", "LinearAttention")
+)
+# operators with rare forms that only the reference has
+HOST_FORMS = frozenset(["BatchNormalization", "Dropout", "MaxPool", "Resize"])
+FLOAT8 = frozenset(
+    [
+        TensorProto.FLOAT8E4M3FN,
+        TensorProto.FLOAT8E5M2,
+    ]
+)
+
 HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
     [
+        *HOST_UNTYPED,
         *(
             ("", name)
             for name in (
                 "Bernoulli",
                 "BitCast",
+                "BlackmanWindow",
                 "Col2Im",
                 "Compress",
                 "ConcatFromSequence",
@@ -50,6 +66,8 @@ HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
                 "Det",
                 "GlobalLpPool",
                 "GridSample",
+                "HammingWindow",
+                "HannWindow",
                 "ImageDecoder",
                 "LpPool",
                 "MaxRoiPool",
@@ -66,7 +84,6 @@ HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
                 "ReverseSequence",
                 "RoiAlign",
                 "STFT",
-                "Scatter",
                 "SequenceAt",
                 "SequenceConstruct",
                 "SequenceEmpty",
@@ -118,7 +135,14 @@ def needs_host(node: Node, inputs: list[Value]) -> bool:
     for name in TYPE_ATTRIBUTES:
         element = node.attributes.get(name, 0)
         if isinstance(element, int) and element and element not in DTYPE_OF_ELEMENT:
-            return element != TensorProto.UNDEFINED
+            return True
+        # rounding and saturation to 8 bits have modes
+        if element in FLOAT8:
+            return True
+    if node.operator in ("CastLike", "QuantizeLinear") and len(inputs) > 1:
+        like = inputs[1 if node.operator == "CastLike" else -1]
+        if isinstance(like, Tensor) and like.dtype in FLOAT8_DTYPES:
+            return True
     return any(
         isinstance(value, list) or (isinstance(value, np.ndarray) and not is_tensor_dtype(value))
         for value in inputs

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, inliner
 
 from tg_onnx.errors import ModelFormatError
-from tg_onnx.host import HOST_ONLY
+from tg_onnx.host import HOST_ONLY, HOST_UNTYPED
 from tg_onnx.model import DEFAULT_DOMAINS, Graph, Node
 from tg_onnx.ops.control import CONTROL, Control
 from tg_onnx.registry import OPERATORS, Operator, find_operator
 
+MAX_EXPANSIONS = 16
 BUILT_IN = frozenset(["Shape", "Size", "Constant"])
 
 
@@ -91,21 +92,38 @@ def expand_functions(model: ModelProto, source: str) -> ModelProto:
     """
     own = {(_domain(f.domain), f.name): f.node for f in model.functions}
     _refuse_recursion(own, source)
-    wanted = {
-        key for key in _operators_of(model.graph, own) if key not in own and not _is_known(key)
-    }
-    if not own and not wanted:
-        return model
-    keys = [*wanted, *((f.domain, f.name) for f in model.functions)]
     try:
-        return inliner.inline_selected_functions(model, keys, inline_schema_functions=True)
+        if own:
+            model = inliner.inline_local_functions(model)
+        for _ in range(MAX_EXPANSIONS):
+            # the definition of one operator may use another
+            wanted = {key for key in _operators_of(model.graph) if not _is_known(key)}
+            expanded = _expand(model, sorted(wanted)) if wanted else model
+            if expanded is model:
+                return model
+            model = expanded
     except RuntimeError as error:
         raise ModelFormatError(source=source, reason=f"its functions: {error}") from error
+    return model
+
+
+def _expand(model: ModelProto, wanted: list[tuple[str, str]]) -> ModelProto:
+    """The model with these operators replaced, where the onnx package can."""
+    for key in wanted:
+        before = model.SerializeToString(deterministic=True)
+        try:
+            after = inliner.inline_selected_functions(model, [key], inline_schema_functions=True)
+        except RuntimeError:
+            # it cannot type the inputs of this operator
+            continue
+        if after.SerializeToString(deterministic=True) != before:
+            model = after
+    return model
 
 
 def _is_known(key: tuple[str, str]) -> bool:
     domain, name = key
-    if key in OPERATORS or key in HOST_ONLY:
+    if key in OPERATORS or (key in HOST_ONLY and key not in HOST_UNTYPED):
         return True
     return domain == "" and (name in CONTROL or name in BUILT_IN)
 
@@ -114,11 +132,8 @@ def _domain(domain: str) -> str:
     return "" if domain in DEFAULT_DOMAINS else domain
 
 
-def _operators_of(
-    graph: GraphProto, own: Mapping[tuple[str, str], list[NodeProto]]
-) -> set[tuple[str, str]]:
-    nodes = [*graph.node, *(node for body in own.values() for node in body)]
-    return {(_domain(node.domain), node.op_type) for node in _all_nodes(nodes)}
+def _operators_of(graph: GraphProto) -> set[tuple[str, str]]:
+    return {(_domain(node.domain), node.op_type) for node in _all_nodes(list(graph.node))}
 
 
 def _all_nodes(nodes: list[NodeProto]) -> Iterator[NodeProto]:

@@ -16,7 +16,7 @@ from tg_onnx.errors import (
     OperatorError,
     UnsupportedOperatorError,
 )
-from tg_onnx.host import Value, as_array, is_tensor_dtype, needs_host, run_on_host
+from tg_onnx.host import HOST_FORMS, Value, as_array, is_tensor_dtype, needs_host, run_on_host
 from tg_onnx.model import Graph, Node, ValueInfo, read_graph
 from tg_onnx.ops import OPERATOR_MODULES
 from tg_onnx.plan import BUILT_IN, Plan, all_constants, expand_functions, plan_graph
@@ -211,7 +211,13 @@ class OnnxRunner:
             as_array(value) if place in found.host else self._tensor(value)
             for place, value in enumerate(inputs)
         ]
-        results = found.run(*operands, **_attributes(node, found))
+        try:
+            results = found.run(*operands, **_attributes(node, found))
+        except NotImplementedError:
+            if node.domain or node.operator not in HOST_FORMS:
+                raise
+            self.ran_on_host[node.operator] += 1
+            return run_on_host(node, inputs)
         return results if isinstance(results, tuple) else (results,)
 
     def _inner(self, body: Plan, values: Mapping[str, Value]) -> Callable[..., list[Value]]:

@@ -71,7 +71,19 @@ def _register_binary(name: str, function: Callable[[Tensor, Tensor], Tensor]) ->
     def run(a: Tensor, b: Tensor) -> Tensor:
         return function(a, b)
 
-    operator(name)(run)
+    def run_aligned(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
+        return function(a, aligned_from(a, b, axis))
+
+    operator(name)(run_aligned)
+    operator(name, since=7)(run)
+
+
+def aligned_from(a: Tensor, b: Tensor, axis: int | None) -> Tensor:
+    """Before opset 7: the axes of b stand below those of a from `axis` on."""
+    if axis is None:
+        return b
+    start = axis + a.ndim if axis < 0 else axis
+    return b.reshape(*b.shape, *(1,) * (a.ndim - start - b.ndim))
 
 
 for _name, _function in UNARY.items():
@@ -87,6 +99,12 @@ def identity(x: Tensor) -> Tensor:
 
 
 @operator("Div")
+def div_aligned(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
+    """Before opset 7, with axes aligned by an attribute."""
+    return div(a, aligned_from(a, b, axis))
+
+
+@operator("Div", since=7)
 def div(a: Tensor, b: Tensor) -> Tensor:
     """Integers divide toward zero."""
     return a.div(b) if a.is_floating_point() else a.div(b, rounding_mode="trunc")
@@ -209,7 +227,9 @@ def leaky_relu(x: Tensor, *, alpha: float = 0.01) -> Tensor:
 
 @operator("PRelu")
 def prelu(x: Tensor, slope: Tensor) -> Tensor:
-    """x, times slope where negative."""
+    """x, times slope where negative; a slope for each channel may come without its other axes."""
+    if slope.ndim == 1 and x.ndim > 2 and slope.shape[0] == x.shape[1] != x.shape[-1]:
+        slope = slope.reshape(-1, *(1,) * (x.ndim - 2))
     return (x < 0).where(x * slope, x)
 
 
@@ -248,6 +268,12 @@ def shrink(x: Tensor, *, bias: float = 0.0, lambd: float = 0.5) -> Tensor:
     """x moved toward zero by bias outside of [-lambd, lambd], 0 inside."""
     below = (x < -lambd).where(x + bias, 0)
     return (x > lambd).where(x - bias, below).cast(x.dtype)
+
+
+@operator("Swish", since=24)
+def swish(x: Tensor, *, alpha: float = 1.0) -> Tensor:
+    """x * sigmoid(alpha * x)."""
+    return x * (x * alpha).sigmoid()
 
 
 @operator("Gelu", since=20)

@@ -242,6 +242,8 @@ def batch_normalization(
     momentum: float = 0.9,
     training_mode: int = 0,
     spatial: int = 1,
+    is_test: int = 1,
+    consumed_inputs: Sequence[int] | None = None,
 ) -> Tensor:
     """Normalize by given statistics."""
     if training_mode or n_outputs > 1:
@@ -351,6 +353,19 @@ def hardmax(x: Tensor, *, axis: int = -1) -> Tensor:
 
 
 @operator("Dropout")
+def dropout_attribute(
+    x: Tensor,
+    *,
+    n_outputs: int,
+    ratio: float = 0.5,
+    is_test: int = 1,
+    consumed_inputs: Sequence[int] | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Before opset 12 nothing happens when a model is run."""
+    return x if n_outputs == 1 else (x, x.full_like(1).bool())
+
+
+@operator("Dropout", since=12)
 def dropout(
     x: Tensor,
     ratio: Tensor | None = None,

@@ -21,11 +21,26 @@ def _mean(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     return x.mean(axes, keepdim=keep).cast(x.dtype)
 
 
+def _of_nothing(x: Tensor, axes: tuple[int, ...], keep: bool, value: object) -> Tensor:
+    """The identity of a reduction over an axis without elements."""
+    gone = {axis + x.ndim if axis < 0 else axis for axis in axes}
+    shape = [1 if i in gone else int(n) for i, n in enumerate(x.shape) if keep or i not in gone]
+    return Tensor(np.full(shape, value)).cast(x.dtype)
+
+
+def _has_nothing(x: Tensor, axes: tuple[int, ...]) -> bool:
+    return any(int(x.shape[axis]) == 0 for axis in axes)
+
+
 def _max(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    if _has_nothing(x, axes):
+        return _of_nothing(x, axes, keep, x.dtype.min)
     return x.max(axes, keepdim=keep)
 
 
 def _min(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    if _has_nothing(x, axes):
+        return _of_nothing(x, axes, keep, x.dtype.max)
     return x.min(axes, keepdim=keep)
 
 
@@ -50,6 +65,8 @@ def _log_sum(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
 
 
 def _log_sum_exp(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    if _has_nothing(x, axes):
+        return _of_nothing(x, axes, keep, -np.inf)
     return x.logsumexp(axes, keepdim=keep).cast(x.dtype)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from tg_tensor import Tensor
 
-from tg_onnx.proto import Array
+from tg_onnx.proto import DTYPE_OF_ELEMENT, Array
 from tg_onnx.registry import operator
 
 PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}
@@ -170,6 +170,53 @@ def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     return x.gather(dim, (indices < 0).where(indices + size, indices))
 
 
+@operator("GatherND", since=11)
+def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
+    """Slices of x at tuples of positions, the last axis of the indices."""
+    depth = int(indices.shape[-1])
+    flat, places = _flat_positions(x, indices, depth, batch_dims)
+    found = flat[places.reshape(-1)]
+    return found.reshape(*indices.shape[:-1], *x.shape[batch_dims + depth :])
+
+
+def _flat_positions(x: Tensor, indices: Tensor, depth: int, batch: int) -> tuple[Tensor, Tensor]:
+    """x with the indexed axes as one, and positions along it."""
+    sizes = [int(size) for size in x.shape]
+    places: Tensor | None = None
+    for column in range(batch):
+        shape = tuple(sizes[column] if i == column else 1 for i in range(indices.ndim - 1))
+        step = Tensor.arange(sizes[column], device=x.device).cast(indices.dtype).reshape(shape)
+        places = step if places is None else places * sizes[column] + step
+    for column in range(depth):
+        size = sizes[batch + column]
+        index = indices[..., column]
+        index = (index < 0).where(index + size, index)
+        places = index if places is None else places * size + index
+    if places is None:
+        raise ValueError("the indices have no position in them")
+    rows = int(np.prod(sizes[: batch + depth], dtype=np.int64))
+    return x.reshape(rows, *sizes[batch + depth :]), places
+
+
+@operator("ScatterND", since=11)
+def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
+    """x with slices at tuples of positions replaced or combined."""
+    depth = int(indices.shape[-1])
+    flat, places = _flat_positions(x, indices, depth, 0)
+    rows, count = int(flat.shape[0]), int(places.numel())
+    table = flat.reshape(rows, -1)
+    width = int(table.shape[1])
+    index = places.reshape(count, 1).expand(count, width)
+    values = updates.reshape(count, width)
+    return scatter_elements(table, index, values, reduction=reduction).reshape(x.shape)
+
+
+@operator("Scatter")
+def scatter(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0) -> Tensor:
+    """The predecessor of ScatterElements."""
+    return scatter_elements(x, indices, updates, axis=axis)
+
+
 @operator("ScatterElements")
 def scatter_elements(
     x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
@@ -188,6 +235,19 @@ def scatter_elements(
 def tile(x: Tensor, repeats: Array) -> Tensor:
     """Repeat along each axis."""
     return x.repeat(ints(repeats))
+
+
+@operator("Pad")
+def pad_attributes(
+    x: Tensor,
+    *,
+    pads: Sequence[int] | None = None,
+    paddings: Sequence[int] | None = None,
+    value: float = 0.0,
+    mode: str = "constant",
+) -> Tensor:
+    """Before opset 11 the amounts are attributes."""
+    return pad(x, np.asarray(pads or paddings or ()), Tensor(value), mode=mode)
 
 
 @operator("Pad", since=11, host=(1, 3))
@@ -242,10 +302,10 @@ def trilu(x: Tensor, k: Array | None = None, *, upper: int = 1) -> Tensor:
 
 
 @operator("EyeLike", since=9)
-def eye_like(x: Tensor, *, dtype: int = 1, k: int = 0) -> Tensor:
+def eye_like(x: Tensor, *, dtype: int = 0, k: int = 0) -> Tensor:
     """Ones on a diagonal."""
     rows, columns = int(x.shape[0]), int(x.shape[1])
-    return Tensor(np.eye(rows, columns, k)).cast(x.dtype)
+    return Tensor(np.eye(rows, columns, k)).cast(DTYPE_OF_ELEMENT[dtype] if dtype else x.dtype)
 
 
 @operator("DepthToSpace")
@@ -261,9 +321,10 @@ def depth_to_space(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
 
 
 @operator("SpaceToDepth")
-def space_to_depth(x: Tensor, *, blocksize: int) -> Tensor:
-    """Blocks of pixels become channels."""
+def space_to_depth(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
+    """Blocks of pixels become channels: before the old ones, or after each (CRD)."""
     n, c, h, w = (int(size) for size in x.shape)
     rows, columns = h // blocksize, w // blocksize
-    split = x.reshape(n, c, rows, blocksize, columns, blocksize).permute(0, 3, 5, 1, 2, 4)
+    order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+    split = x.reshape(n, c, rows, blocksize, columns, blocksize).permute(order)
     return split.reshape(n, c * blocksize * blocksize, rows, columns)
