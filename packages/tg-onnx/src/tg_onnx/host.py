@@ -56,7 +56,6 @@ HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
             for name in (
                 "Bernoulli",
                 "BitCast",
-                "BlackmanWindow",
                 "Col2Im",
                 "Compress",
                 "ConcatFromSequence",
@@ -66,8 +65,6 @@ HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
                 "Det",
                 "GlobalLpPool",
                 "GridSample",
-                "HammingWindow",
-                "HannWindow",
                 "ImageDecoder",
                 "LpPool",
                 "MaxRoiPool",

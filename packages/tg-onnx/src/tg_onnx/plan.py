@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, inliner
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, defs, inliner
 
 from tg_onnx.errors import ModelFormatError
 from tg_onnx.host import HOST_ONLY, HOST_UNTYPED
@@ -98,10 +98,11 @@ def expand_functions(model: ModelProto, source: str) -> ModelProto:
         for _ in range(MAX_EXPANSIONS):
             # the definition of one operator may use another
             wanted = {key for key in _operators_of(model.graph) if not _is_known(key)}
-            expanded = _expand(model, sorted(wanted)) if wanted else model
-            if expanded is model:
+            if not wanted:
                 return model
-            model = expanded
+            model = _expand(model, sorted(wanted))
+            if wanted <= _operators_of(model.graph):
+                return model
     except RuntimeError as error:
         raise ModelFormatError(source=source, reason=f"its functions: {error}") from error
     return model
@@ -109,6 +110,7 @@ def expand_functions(model: ModelProto, source: str) -> ModelProto:
 
 def _expand(model: ModelProto, wanted: list[tuple[str, str]]) -> ModelProto:
     """The model with these operators replaced, where the onnx package can."""
+    model = _with_defaults(model, frozenset(wanted))
     for key in wanted:
         before = model.SerializeToString(deterministic=True)
         try:
@@ -119,6 +121,30 @@ def _expand(model: ModelProto, wanted: list[tuple[str, str]]) -> ModelProto:
         if after.SerializeToString(deterministic=True) != before:
             model = after
     return model
+
+
+def _with_defaults(model: ModelProto, wanted: frozenset[tuple[str, str]]) -> ModelProto:
+    """A copy where nodes of these operators state attributes left at their defaults.
+
+    A function's body refers to the attributes of its call, and those left out would be left out
+    of the body.
+    """
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    versions = {_domain(opset.domain): opset.version for opset in model.opset_import}
+    for node in _all_nodes(list(copy.graph.node)):
+        domain = _domain(node.domain)
+        if (domain, node.op_type) not in wanted or domain not in versions:
+            continue
+        try:
+            schema = defs.get_schema(node.op_type, versions[domain], domain)
+        except defs.SchemaError:
+            continue
+        given = {attribute.name for attribute in node.attribute}
+        for name, declared in schema.attributes.items():
+            if name not in given and declared.default_value.name:
+                node.attribute.append(declared.default_value)
+    return copy
 
 
 def _is_known(key: tuple[str, str]) -> bool:

@@ -120,7 +120,9 @@ def source_positions(size: int, old: int, factor: float, transformation: str) ->
     if transformation == "asymmetric":
         return out / factor
     if transformation == "align_corners":
-        return out * ((old - 1) / (size - 1)) if size > 1 else np.zeros(1)
+        # the length before it is rounded to a whole number
+        length = factor * old
+        return out * ((old - 1) / (length - 1)) if size > 1 else np.zeros(1)
     if transformation == "pytorch_half_pixel":
         return (out + 0.5) / factor - 0.5 if size > 1 else np.zeros(1)
     if transformation == "half_pixel_symmetric":

@@ -113,9 +113,14 @@ def div(a: Tensor, b: Tensor) -> Tensor:
 @operator("Mod")
 def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
     """The sign of the divisor, or with fmod that of the dividend."""
-    if not fmod:
-        return a.mod(b)
-    return a - b * a.div(b, rounding_mode="trunc")
+    if not a.is_floating_point():
+        return a - b * a.div(b, rounding_mode="trunc") if fmod else a.mod(b)
+    rest = a - b * a.div(b, rounding_mode="trunc")
+    # what an infinite number divides stays as it is
+    rest = (b.isinf() & ~a.isinf() & ~a.isnan()).where(a, rest)
+    if fmod:
+        return rest
+    return ((rest != 0) & ((rest < 0) != (b < 0))).where(rest + b, rest)
 
 
 @operator("Pow")
