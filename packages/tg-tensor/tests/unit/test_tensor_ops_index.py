@@ -188,3 +188,9 @@ def test_one_hot(witness: Witness) -> None:
 def test_positions_of_what_is_not_zero() -> None:
     assert Tensor([[0, 3], [5, 0]]).nonzero().tolist() == [[0, 1], [1, 0]]
     assert Tensor([1.0, 2.0, 3.0]).masked_select(Tensor([True, False, True])).tolist() == [1, 3]
+
+
+def test_a_lookup_is_one_kernel() -> None:
+    table = Tensor.empty(500, 8)
+    assert len(table[Tensor.empty(16, dtype="int")].schedule_linear().src) == 1
+    assert len(Tensor.eye(40).contiguous().schedule_linear().src) == 1
