@@ -26,6 +26,7 @@ from tg_tensor import Tensor, TinyJit
 from tqdm import tqdm
 
 CLASSES = 10
+PEAK_RATE = 2e-3
 DIGITS_SHOWN = 40
 COLUMNS = 10
 SCALE = 2
@@ -70,7 +71,7 @@ def train(
     most_steps: int | None = None,
 ) -> None:
     """Minimize the cross entropy with Adam; the learning rate falls to zero by a half cosine."""
-    optimizer = Adam(get_parameters(net), lr=1e-3)
+    optimizer = Adam(get_parameters(net), lr=PEAK_RATE)
 
     @TinyJit
     def step(x: Tensor, y: Tensor) -> Tensor:
@@ -86,7 +87,7 @@ def train(
     steps = min(steps, most_steps) if most_steps is not None else steps
     with Tensor.train(), tqdm(total=steps, desc="training", unit="step") as bar:
         for position, chosen in enumerate(islice(plan, steps)):
-            rate = 1e-3 * 0.5 * (1 + np.cos(np.pi * position / steps))
+            rate = PEAK_RATE * 0.5 * (1 + np.cos(np.pi * position / steps))
             optimizer.lr.assign(Tensor([rate], dtype=optimizer.lr.dtype)).realize()
             loss = step(Tensor(pixels[chosen]), Tensor(classes[chosen]))
             bar.update()
@@ -128,7 +129,7 @@ def draw(
 def main(arguments: list[str]) -> int:
     """Train, test, save, load, draw."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--steps", type=int, help="stop after so many steps")
     parser.add_argument("--batch-size", type=int, default=125)
     parser.add_argument("--seed", type=int, default=0)
