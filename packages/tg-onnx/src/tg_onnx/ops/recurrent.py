@@ -270,11 +270,12 @@ def lstm(
 
 def _quantized(weight: Tensor, scale: Tensor, zero: Tensor) -> Product:
     """x, rounded to 8 bits by its own range, times the weight (inputs by outputs)."""
-    wide = (zero_based(weight, zero).float() * scale.float()).realize()
+    # sums of whole numbers, which float32 holds exactly but for the very largest
+    wide = zero_based(weight, zero).float().realize()
 
     def run(x: Tensor) -> Tensor:
         codes, x_scale, x_zero = dynamic_quantize(x)
-        return (zero_based(codes, x_zero).float() * x_scale) @ wide
+        return (zero_based(codes, x_zero).float() @ wide) * (x_scale * scale.float())
 
     return run
 
