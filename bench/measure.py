@@ -12,6 +12,11 @@ Run = Callable[[], object]
 WARMUP_RUNS = 3
 MIN_ROUNDS = 5
 
+# threads of one library spin for a while after its work is done, on the core that the next one
+# needs; runs long enough for that to matter begin after a pause
+PAUSE_ABOVE_SECONDS = 0.3e-3
+PAUSE_SECONDS = 5e-3
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -23,16 +28,24 @@ class Timing:
 
 def interleaved(runs: Mapping[str, Run], budget_seconds: float = 2.0) -> dict[str, Timing]:
     """Median time of each competitor; one run of each in turn until the budget is used up."""
-    for run in runs.values():
+    pauses = {}
+    for name, run in runs.items():
         for _ in range(WARMUP_RUNS):
             run()
+        pauses[name] = PAUSE_SECONDS if timed(run) > PAUSE_ABOVE_SECONDS else 0.0
     times: dict[str, list[float]] = {name: [] for name in runs}
     end = time.perf_counter() + budget_seconds
     rounds = 0
     while rounds < MIN_ROUNDS or time.perf_counter() < end:
         for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - start)
+            time.sleep(pauses[name])
+            times[name].append(timed(run))
         rounds += 1
     return {name: Timing(statistics.median(taken), rounds) for name, taken in times.items()}
+
+
+def timed(run: Run) -> float:
+    """The seconds of one run."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
