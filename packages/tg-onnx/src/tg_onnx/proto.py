@@ -18,7 +18,7 @@ from tg_uop import DType
 from tg_onnx.errors import ModelFormatError
 
 Array = NDArray[np.generic]
-Source = str | Path | bytes | IO[bytes]
+Source = str | Path | bytes | IO[bytes] | ModelProto
 
 DTYPE_OF_ELEMENT: dict[int, DType] = {
     TensorProto.FLOAT: dtypes.float32,
@@ -42,9 +42,13 @@ DTYPE_OF_ELEMENT: dict[int, DType] = {
 def load_model(source: Source) -> tuple[ModelProto, str]:
     """The model, with weights that lie beside its file, and a name for messages.
 
+    A ModelProto is copied, so that later changes to it change nothing here.
+
     Raises `ModelFormatError` for bytes that are no model, `OSError` for a file that cannot be read.
     """
-    if isinstance(source, str | Path):
+    if isinstance(source, ModelProto):
+        name, data = "<model>", source.SerializeToString()
+    elif isinstance(source, str | Path):
         name = str(source)
         data = Path(source).read_bytes()
     else:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from tg_runtime.device import Device
 from tg_uop import DType, dtypes
+from tg_uop.errors import DTypeError
 
 DeviceName = str | tuple[str, ...]
-DTypeLike = DType | str
+DTypeLike = DType | str | type
 
 
 def device_or_default(device: str | tuple[str, ...] | list[str] | None) -> DeviceName:
@@ -23,8 +25,27 @@ def device_or_default(device: str | tuple[str, ...] | list[str] | None) -> Devic
 
 
 def to_dtype(dtype: DTypeLike) -> DType:
-    """The dtype, also by name.
+    """The dtype: itself, by name, as a NumPy dtype, or as bool, int or float for the defaults.
 
-    Raises `UnknownDTypeError`, listing the names.
+    Raises `UnknownDTypeError`, listing the names, and `DTypeError` for what names no dtype.
     """
-    return dtypes.from_name(dtype) if isinstance(dtype, str) else dtype
+    if isinstance(dtype, DType):
+        return dtype
+    if isinstance(dtype, str):
+        return dtypes.from_name(dtype)
+    if dtype is bool:
+        return dtypes.bool
+    if dtype is int:
+        return dtypes.default_int
+    if dtype is float:
+        return dtypes.default_float
+    try:
+        name = np.dtype(dtype).name  # type: ignore[call-overload]
+    except TypeError:
+        raise DTypeError(
+            what="dtype",
+            dtypes=(repr(dtype),),
+            reason="it names no number type",
+            hint="use dtypes.float32 and the like, a name, or a NumPy dtype",
+        ) from None
+    return dtypes.from_name(name)

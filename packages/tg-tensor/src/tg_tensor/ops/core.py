@@ -192,6 +192,8 @@ class TensorCore(ReduceMixin):
             return self._of(number(x, scalar_dtype(x, self.uop.dtype)))
         if isinstance(x, UOp):
             return self._of(x)
+        if x is None:
+            raise TypeError("None is no operand of a Tensor; leave the operation out where it is")
         return self._lift(x, self.uop._device)
 
     # *** operands of one dtype and shape ***

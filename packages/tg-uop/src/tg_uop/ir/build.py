@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from math import prod
-from typing import Self
+from typing import Self, SupportsIndex
 
 from tg_uop.dtype.dtype import AddrSpace, DType, Invalid, PtrDType, dtypes
+from tg_uop.errors import ShapeError
 from tg_uop.ir.args import (
     BufferArg,
     CallArg,
@@ -289,9 +290,17 @@ class Builders(Node):
                 return tuple(keep(part) for part in entry)
             if isinstance(entry, int):
                 return entry
-            assert isinstance(entry, type(self)), f"{entry!r} is no dimension"
-            dims.append(entry)
-            return None
+            if isinstance(entry, type(self)):
+                dims.append(entry)
+                return None
+            if isinstance(entry, SupportsIndex):
+                return entry.__index__()
+            raise ShapeError(
+                op=op.name,
+                shapes=(self._shape,),
+                reason=f"{entry!r} is no dimension",
+                hint="dimensions are whole numbers or variables",
+            )
 
         kept = tuple(keep(entry) for entry in arg)
         return type(self)(op, self.dtype, (self, *dims), kept)
