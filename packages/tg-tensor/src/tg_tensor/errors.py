@@ -106,19 +106,3 @@ class FetchError(TgError, OSError):
 
     def __str__(self) -> str:
         return f"cannot fetch {self.url}: {self.reason}"
-
-
-class BindingError(TgError, ValueError):
-    """One variable with two values in one schedule."""
-
-    def __init__(self, *, name: str, values: Sequence[int]) -> None:
-        self.name = name
-        self.values = tuple(values)
-        super().__init__(name, self.values)
-
-    def __str__(self) -> str:
-        given = " and ".join(map(str, self.values))
-        return (
-            f"variable {self.name!r} is bound to {given} in one schedule; "
-            "realize one of the Tensors first, or use two variables"
-        )

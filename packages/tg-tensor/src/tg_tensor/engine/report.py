@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO, cast
 
+from tg_runtime import Device
 from tg_uop import Ops, ProgramInfo, UOp
 from tg_uop.text.dump import dump, dump_linear
 
@@ -46,7 +47,7 @@ def report_call(
 
 
 def report_compiled(call: UOp, level: int, out: TextIO | None = None) -> None:
-    """Once for each program: its opts (3), its source (4), its kernel (5), its instructions (6)."""
+    """Once for each program: opts (3), source (4), kernel (5), instructions (6), assembly (7)."""
     program = call.called
     if program.op is not Ops.PROGRAM or program in _shown:
         return
@@ -60,6 +61,14 @@ def report_compiled(call: UOp, level: int, out: TextIO | None = None) -> None:
         print(dump_linear(program.src[2]), file=stream)
     if level >= 4:
         print(program.src[3].arg, file=stream)
+    if level >= 7:
+        print(_assembly(call, cast(str, program.src[3].arg)), file=stream)
+
+
+def _assembly(call: UOp, source: str) -> str:
+    compiler = Device[device_of_call(call)].compiler
+    assemble = getattr(compiler, "assembly", None)
+    return assemble(source) if assemble is not None else "(this compiler shows no assembly)"
 
 
 def _number(size: object, values: Mapping[str, int]) -> int:
