@@ -144,6 +144,9 @@ def compiler_for(arch: str, model: str, features: tuple[str, ...]) -> LLVMCompil
 def signed_features(arch: str, features: tuple[str, ...]) -> tuple[str, ...]:
     """The features as LLVM wants them, each with a sign."""
     signed = tuple(f if f[:1] in ("+", "-") else f"+{f}" for f in features)
+    if arch == "x86_64":
+        # LLVM ends the process for a processor that it does not know, unless this is said
+        signed += ("+64bit",)
     if arch == "x86_64" and "+avx512f" in signed:
         # tuning of the model would split 512-bit vectors that the kernel chose on purpose
         signed += ("-prefer-256-bit",)
