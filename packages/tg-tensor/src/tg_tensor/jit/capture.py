@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast, final
 
+from tg_runtime import Buffer
 from tg_uop import Ops, UOp
 from tg_uop.context import NO_MEMORY_PLANNER
-from tg_uop.ir.args import BufferArg
+from tg_uop.ir.args import BufferArg, CallArg
 
+from tg_tensor.engine.buffers import attach, buffer_of
 from tg_tensor.engine.compile import compile_linear
 from tg_tensor.engine.run import run_linear
 from tg_tensor.schedule.hazards import written_slots
@@ -22,7 +24,8 @@ class CallRecorder:
     """Keeps every schedule that runs while a function is captured.
 
     Buffers that are made meanwhile are noted by stand-ins, so that recording keeps none alive:
-    what is gone afterwards was scratch.
+    what is gone afterwards was scratch. A buffer that holds data when it is first seen was filled
+    by the host (a list, an array): no call makes these data again, so they are kept.
     """
 
     def __init__(self) -> None:
@@ -30,6 +33,8 @@ class CallRecorder:
         self.calls: list[UOp] = []
         self.var_vals: dict[str, int] = {}
         self.made: dict[UOp, weakref.ref[UOp]] = {}
+        self.host_data: dict[UOp, UOp] = {}
+        self._shared_data: set[UOp] = set()
         self._stand_ins: dict[int, UOp] = {}
 
     def record(self, linear: UOp, var_vals: Mapping[str, int]) -> None:
@@ -37,6 +42,8 @@ class CallRecorder:
         self.var_vals.update(var_vals)
         for call in linear.src:
             arguments = tuple(self._noted(argument) for argument in call.call_args)
+            for number in written_arguments(call):
+                self._save(buffer_under(arguments[number]))
             self.calls.append(UOp(Ops.CALL, call.dtype, (call.called, *arguments), call.arg))
 
     def _noted(self, argument: UOp) -> UOp:
@@ -58,19 +65,39 @@ class CallRecorder:
             found = UOp(Ops.BUFFER, buffer.dtype, buffer.src, arg)
             self._stand_ins[slot] = found
             self.made[found] = weakref.ref(buffer)
+            memory = buffer_of(buffer)
+            if memory.is_allocated():
+                self.host_data[found] = attach(_like(buffer), memory)
+                self._shared_data.add(found)
         return found
 
+    def _save(self, stand_in: UOp) -> None:
+        """Before a call writes to data of the host: keep them as they are, elsewhere."""
+        if stand_in in self._shared_data:
+            self._shared_data.remove(stand_in)
+            shared = buffer_of(self.host_data[stand_in])
+            copy = Buffer(shared.device, shared.size, shared.dtype).copy_from(shared)
+            attach(self.host_data[stand_in], copy)
+
     def noted_view(self, view: UOp) -> UOp:
-        """A value in terms of stand-ins."""
+        """A value that the function returns, in terms of stand-ins."""
         found = {
-            node: self._stand_ins[_slot(node)]
+            node: self.stand_in(node)
             for node in view.toposort()
-            if node.op is Ops.BUFFER and _slot(node) in self._stand_ins
+            if node.op is Ops.BUFFER and _slot(node) > self.first_slot
         }
+        for stand_in in found.values():
+            # whoever gets the value may write to it
+            self._save(stand_in)
         return view.substitute(found) if found else view
 
 
 STAND_INS = -(1 << 40)
+
+
+def _like(buffer: UOp) -> UOp:
+    """Another BUFFER of the same form."""
+    return UOp.new_buffer(cast(str, buffer.device), buffer_size(buffer), buffer.dtype)
 
 
 def _slot(buffer: UOp) -> int:
@@ -110,7 +137,12 @@ def finish_step(
     calls = recorder.calls
     recorder.calls = []
     written = _written_first(calls)
-    outputs = [r for r in dict.fromkeys(results) if r in recorder.made and r in written]
+    host_data = recorder.host_data
+    outputs = [
+        r for r in dict.fromkeys(results) if r in host_data or (r in recorder.made and r in written)
+    ]
+    changed = {buffer_under(c.call_args[n]) for c in calls for n in written_arguments(c)}
+    refilled = [b for b in host_data if b in outputs]
     alive: dict[UOp, UOp] = {}
     scratch: list[UOp] = []
     for stand_in, reference in recorder.made.items():
@@ -119,11 +151,17 @@ def finish_step(
             continue
         if buffer is not None:
             alive[stand_in] = buffer
+        elif stand_in in host_data and stand_in not in changed:
+            alive[stand_in] = host_data[stand_in]
         else:
             scratch.append(stand_in)
+            if stand_in in host_data:
+                refilled.append(stand_in)
     calls = [_renamed(call, alive) for call in calls]
     if prune:
-        calls, scratch = _prune(calls, inputs, [*outputs, *alive.values()], scratch)
+        changing = [*outputs, *alive.values(), *refilled]
+        calls, scratch = _prune(calls, inputs, changing, scratch)
+    calls = [*(_copy_call(b, host_data[b]) for b in refilled), *calls]
     calls, scratch = _share_scratch(calls, scratch)
     linear = compile_linear(UOp(Ops.LINEAR, src=tuple(calls)), with_instructions=False)
     known = {*inputs, *outputs, *scratch}
@@ -138,6 +176,12 @@ def finish_step(
         tuple(state),
         dict(recorder.var_vals),
     )
+
+
+def _copy_call(target: UOp, source: UOp) -> UOp:
+    value = UOp.param(1, source.dtype, (buffer_size(source),), source.device)
+    marker = UOp(Ops.COPY, target.dtype, (value, *target.src))
+    return UOp(Ops.CALL, marker.dtype, (marker, target, source), CallArg())
 
 
 def _renamed(call: UOp, names: Mapping[UOp, UOp]) -> UOp:

@@ -259,6 +259,9 @@ class IndexOps(TensorMovementOps):
             if isinstance(item, slice) and item.step not in (None, 1, -1):
                 steps = range(*item.indices(self.shape[axis]))
                 cut = axis_cut(item, self.shape[axis], axis, self.shape)
+                if len(steps) == 1:
+                    only = slice(steps[0], steps[0] + 1)
+                    return [([*items[:at], only, *items[at + 1 :]], None, 0, 0)]
                 if len(steps) > 1 and (cut.stop - cut.start) % abs(cut.step):  # type: ignore[operator]
                     count, step = len(steps), steps.step
                     edge = steps[-2] + (1 if step > 0 else -1)
@@ -301,7 +304,8 @@ class IndexOps(TensorMovementOps):
         turn = self._iota(named, self.device, dtypes.int32) + 1
         last = hits.where(turn, 0).max(1, keepdim=True)
         chosen = last.eq(turn).reshape((count, named, *tail))
-        picked = chosen.where(stored, 0)._only_one(place + 1)
+        # the 0 beside a bool makes an integer of it
+        picked = chosen.where(stored, 0)._only_one(place + 1).cast(self.dtype)
         written = (last > 0).reshape((count, *tail))
         flat = source.reshape((*before, count, *after))
         merged = written.where(picked, flat).reshape(source.shape)

@@ -167,4 +167,10 @@ def _windows_of(kernel_size: Sizes, stride: Sizes | None, dilation: Sizes) -> li
     kernels = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
     strides = kernels if stride is None else per_axis("stride", stride, len(kernels))
     dilations = per_axis("dilation", dilation, len(kernels))
+    named = (("kernel_size", kernels), ("stride", strides), ("dilation", dilations))
+    for argument, given in named:
+        if min(given, default=1) < 1:
+            raise ArgumentError(
+                op="pool", argument=argument, given=tuple(given), expected="numbers of 1 or more"
+            )
     return [Window(k, s, d) for k, s, d in zip(kernels, strides, dilations, strict=True)]
