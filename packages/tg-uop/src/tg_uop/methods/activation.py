@@ -22,7 +22,7 @@ class ActivationMixin(MathMixin):
 
         The 0 stands first: a number that does shares no gradient with an equal value.
         """
-        if self.dtype.is_bool:
+        if self._number_type().is_bool:
             return self
         return self.ufix(0).alu(Ops.MAX, self)
 
