@@ -42,3 +42,23 @@ def test_windows_have_positive_sizes(kernel: int, stride: int | None, dilation: 
         x.max_pool2d((kernel, kernel), stride=stride, dilation=dilation)
     with pytest.raises(ArgumentError, match="1 or more"):
         x.avg_pool2d((kernel, kernel), stride=stride, dilation=dilation)
+
+
+def test_picking_from_bools_gives_bools() -> None:
+    """Indexing, sorting and what is built on them keep the dtype."""
+    data = np.array([[True, False, True], [False, True, True], [False, False, True]])
+    x = Tensor(data)
+    rows, columns = Tensor([2, 0]), np.array([[1], [2], [0]])
+    pairs = [
+        (x[rows], data[[2, 0]]),
+        (x[rows, rows], data[[2, 0], [2, 0]]),
+        (x.gather(1, Tensor(columns)), np.take_along_axis(data, columns, 1)),
+        (x[Tensor([True, False, True])], data[[0, 2]]),
+        (x.masked_select(x), data[data]),
+        (x.sort(1)[0], np.sort(data, 1)),
+        (x.triu(), np.triu(data)),
+        (x.tril(), np.tril(data)),
+    ]
+    for got, want in pairs:
+        assert got.dtype == dtypes.bool
+        assert np.array_equal(got.numpy(), want)

@@ -245,11 +245,11 @@ class CreateOps(TensorCore):
 
     def tril(self, diagonal: int = 0) -> Self:
         """Zeros above a diagonal of the last two axes."""
-        return self._below_diagonal(diagonal).where(self, 0)
+        return self._below_diagonal(diagonal).where(self, False)
 
     def triu(self, diagonal: int = 0) -> Self:
         """Zeros below a diagonal of the last two axes."""
-        return self._below_diagonal(diagonal - 1).where(0, self)
+        return self._below_diagonal(diagonal - 1).where(False, self)
 
     def diag(self) -> Self:
         """The square matrix with this vector on its diagonal.
@@ -262,7 +262,7 @@ class CreateOps(TensorCore):
             )
         count = self.shape[0]
         row = self._iota(count, self.device, dtypes.int32)
-        return row.reshape((count, 1)).eq(row.reshape((1, count))).where(self, 0)
+        return row.reshape((count, 1)).eq(row.reshape((1, count))).where(self, False)
 
     def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
         """Vectors as coordinates of a grid: as many Tensors, each of the shape of the grid.

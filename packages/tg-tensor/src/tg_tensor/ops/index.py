@@ -152,7 +152,7 @@ class IndexOps(TensorMovementOps):
         source = source.reshape((*before, *lines, count, *after))
         column = flat_index.reshape((*flat_index.shape, *(1,) * (1 + len(after))))
         counter = self._iota(count, self.device, dtypes.int32).reshape((count, *(1,) * len(after)))
-        picked = counter.eq(column).where(source, 0)
+        picked = counter.eq(column).where(source, False)
         return picked._only_one(place + flat_index.ndim)
 
     def _only_one(self, axis: int) -> Self:
@@ -304,8 +304,8 @@ class IndexOps(TensorMovementOps):
         turn = self._iota(named, self.device, dtypes.int32) + 1
         last = hits.where(turn, 0).max(1, keepdim=True)
         chosen = last.eq(turn).reshape((count, named, *tail))
-        # the 0 beside a bool makes an integer of it
-        picked = chosen.where(stored, 0)._only_one(place + 1).cast(self.dtype)
+        # False is the zero of every dtype; a 0 makes an integer of a bool
+        picked = chosen.where(stored, False)._only_one(place + 1)
         written = (last > 0).reshape((count, *tail))
         flat = source.reshape((*before, count, *after))
         merged = written.where(picked, flat).reshape(source.shape)

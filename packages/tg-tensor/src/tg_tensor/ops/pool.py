@@ -121,7 +121,7 @@ class PoolOps(ConvOps):
         hits = position.cast(indices.dtype).eq(flat_indices)
         turn = self._iota(flat_indices.shape[-1], self.device, dtypes.int32) + 1
         last = hits.where(turn, 0).max(-1, keepdim=True)
-        chosen = last.eq(turn).where(flat_values, 0)
+        chosen = last.eq(turn).where(flat_values, False)
         return chosen._only_one(chosen.ndim - 1).reshape((*batch, *sizes))
 
     def _pool_padding(

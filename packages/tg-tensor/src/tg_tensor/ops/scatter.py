@@ -31,7 +31,7 @@ class ScatterOps(IndexOps):
         wanted = index._counted_from_front(self.shape[axis]).transpose(axis, -1)
         counter = self._iota(self.shape[axis], self.device, dtypes.int32).cast(wanted.dtype)
         hits = wanted.unsqueeze(-1).eq(counter)
-        picked = hits.where(source.unsqueeze(-2), 0)
+        picked = hits.where(source.unsqueeze(-2), False)
         return picked._only_one(picked.ndim - 1).transpose(axis, -1)
 
     def _check_index_shape(self, op: str, axis: int, index: Self) -> None:
@@ -87,7 +87,7 @@ class ScatterOps(IndexOps):
         hits, sources = self._scatter_parts(axis, index, source)
         turn = self._iota(index.shape[axis], self.device, dtypes.int32) + 1
         last = hits.where(turn, 0).max(-1, keepdim=True)
-        picked = last.eq(turn).where(sources, 0)._only_one(sources.ndim - 1)
+        picked = last.eq(turn).where(sources, False)._only_one(sources.ndim - 1)
         written = self._spread_back(axis, (last > 0).squeeze(-1))
         return written.where(self._spread_back(axis, picked), self)
 

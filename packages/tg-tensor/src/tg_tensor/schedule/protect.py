@@ -74,9 +74,13 @@ def _versions_read(
     return list(versions), has_effects
 
 
+_SAME_VALUE = frozenset((Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH))
+"""What may be left out, so that computing it can mean to read the memory itself."""
+
+
 def _is_view(value: UOp) -> bool:
     node = value
-    while node.op in GroupOp.Movement:
+    while node.op in GroupOp.Movement or node.op in _SAME_VALUE:
         node = node.src[0]
     return node.op in (Ops.BUFFER, Ops.BUFFER_VIEW, Ops.AFTER)
 
