@@ -362,23 +362,9 @@ def _step(draw: st.DrawFn, name: str, values: list[Array]) -> Step | None:
     return None
 
 
-_BINARY = frozenset((
-    "add", "sub", "mul", "maximum", "minimum", "lt", "eq", "ne", "and", "or", "xor", "floordiv", "mod"
-))
-    "add",
-    "sub",
-    "mul",
-    "maximum",
-    "minimum",
-    "lt",
-    "eq",
-    "ne",
-    "and",
-    "or",
-    "xor",
-    "floordiv",
-    "mod",
-]
+_BINARY = frozenset(
+    ("add", "sub", "mul", "maximum", "minimum", "lt", "eq", "ne", "and", "or", "xor")
+) | {"floordiv", "mod"}
 
 
 def _factorings(size: int) -> list[tuple[int, ...]]:
