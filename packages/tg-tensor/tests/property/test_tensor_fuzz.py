@@ -263,8 +263,8 @@ def run_tensors(program: Program, *inputs: Tensor) -> list[Tensor]:
             WRITES[step.name](*operands, *step.params)
             continue
         made = MAKES[step.name](*operands, *step.params)
-        # an operation with nothing to do may give its operand: a write to it would be seen twice
-        values.append(Tensor.from_uop(made.uop) if any(made is v for v in values) else made)
+        # an operation with nothing to do gives its operand: a write to it would be seen twice
+        values.append(made.contiguous() if any(made is v for v in values) else made)
     return values
 
 

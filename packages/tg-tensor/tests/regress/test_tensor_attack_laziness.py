@@ -35,12 +35,13 @@ def _set_masked(x: Tensor) -> None:
 def test_a_later_write_is_not_seen(
     read: Callable[[Tensor], Tensor], write: Callable[[Tensor], None]
 ) -> None:
-    """Whether the writer or the reader is realized first."""
-    for first in (0, 1):
+    """Whether the writer, the reader or both are realized."""
+    for order in ([0], [1], [0, 1], [1, 0]):
         x = Tensor([1.0, 2.0, 3.0, 4.0]).realize()
         want = read(x).tolist()
         y = read(x)
         write(x)
-        (x, y)[first].realize()
+        first, *rest = [(x, y)[i] for i in order]
+        first.realize(*rest)
         assert y.tolist() == want
         assert x.tolist() == [0.0, 0.0, 0.0, 0.0]

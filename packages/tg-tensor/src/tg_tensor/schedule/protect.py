@@ -34,6 +34,10 @@ def protect(order: Iterable[UOp], sinks: Sequence[UOp], live: Iterable[UOp]) -> 
     if not effects:
         return found
     overwritten = {version_of(view) for effect in effects for view in written_views(effect)}
+    for sink in dict.fromkeys(sinks):
+        # to compute a view is to read the memory, which shows what is written meanwhile
+        if _is_view(sink) and _versions_read(sink, executed, overwritten)[0]:
+            _copy(sink, [sink], found)
     done = set(sinks)
     for value in live:
         if value in done:
