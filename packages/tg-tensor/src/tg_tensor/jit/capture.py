@@ -46,6 +46,14 @@ class CallRecorder:
                 self._save(buffer_under(arguments[number]))
             self.calls.append(UOp(Ops.CALL, call.dtype, (call.called, *arguments), call.arg))
 
+    def written(self) -> set[UOp]:
+        """The buffers that the recorded calls write."""
+        return {buffer_under(c.call_args[n]) for c in self.calls for n in written_arguments(c)}
+
+    def has_made(self, node: UOp) -> bool:
+        """Whether a node is a buffer that was made while this recorded."""
+        return node.op is Ops.BUFFER and _slot(node) in self._stand_ins
+
     def _noted(self, argument: UOp) -> UOp:
         buffer = buffer_under(argument)
         if _slot(buffer) <= self.first_slot:

@@ -15,6 +15,7 @@ from tg_tensor.engine.buffers import attach, buffer_of
 from tg_tensor.engine.graph import CallList
 from tg_tensor.jit.capture import Step
 from tg_tensor.jit.guards import Layout, TensorLike, rebuild
+from tg_tensor.jit.outside import finish_writes, spare_readers
 
 MOST_SETS = 4
 """Sets of result buffers to keep for reuse; a loop that keeps no results needs two."""
@@ -74,7 +75,10 @@ class Captured:
         self.make = make
         self.calls = CallList(step.calls, [*step.inputs, *step.outputs])
         self.is_single = bool(result_views) and result is SINGLE
-        self.written_state = step.written() & set(step.state)
+        written = step.written()
+        self.written_state = written & set(step.state)
+        self._written_inputs = [i for i, node in enumerate(step.inputs) if node in written]
+        self._touches_outside = bool(step.state or self._written_inputs)
         self._own = [v for v in self.result_views if not self._is_shared(v)]
         self._sets: list[OutputSet] = []
         self._turn = 0
@@ -114,6 +118,9 @@ class Captured:
         self, inputs: Sequence[UOp], buffers: list[Buffer], values: Mapping[str, int]
     ) -> object:
         """Run with other arguments. The result is like that of the captured call."""
+        if self._touches_outside:
+            finish_writes(self.step.state)
+            spare_readers([*self.written_state, *(inputs[i] for i in self._written_inputs)])
         outputs = self._output_set()
         buffers += outputs.buffers
         if DEBUG.value >= 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Generic, ParamSpec, TypeVar, cast, final
 
 from tg_runtime import Buffer
@@ -27,6 +27,14 @@ from tg_tensor.jit.guards import (
     leaves_of,
     rebuild,
     signature_of,
+)
+from tg_tensor.jit.outside import (
+    Reads,
+    copies_of_read,
+    copy_of,
+    finish_writes,
+    move_readers,
+    readers,
 )
 from tg_tensor.jit.replay import SINGLE, Captured
 from tg_tensor.realize import recorders
@@ -150,7 +158,11 @@ class TinyJit(Generic[P, R]):
     ) -> R:
         self._check_room(found, layouts, signature)
         function = self._function()
+        # what is pending outside happens once, it is no part of the step
+        finish_writes()
         stand_ins = _stand_ins(layouts)
+        copies = copies_of_read(stand_ins)
+        outside = readers()
         recorder = CallRecorder()
         proxies = _Proxies([tensor for _, tensor in found.tensors], stand_ins)
         own_args, own_kwargs = proxies.arguments(args, kwargs)
@@ -167,6 +179,9 @@ class TinyJit(Generic[P, R]):
             watchers.active.pop()
             back = {stand_in: buffer for buffer, stand_in in stand_ins.items()}
             proxies.hand_back(back)
+        written = recorder.written()
+        move_readers([b for b, stand_in in stand_ins.items() if stand_in in written], copies)
+        _take_from_step(outside, recorder, written)
         views = [recorder.noted_view(tensor.uop) for tensor in produced]
         for tensor in produced:
             tensor.uop = tensor.uop.substitute(back)
@@ -312,6 +327,20 @@ def _realize(tensors: Sequence[TensorLike]) -> None:
         tensor.uop = tensor.contiguous().uop
     if numbers:
         numbers[0].realize(*numbers[1:])
+
+
+def _take_from_step(
+    outside: Sequence[tuple[TensorLike, Reads]], recorder: CallRecorder, written: Collection[UOp]
+) -> None:
+    """Give values that were saved from a write of the step memory of their own.
+
+    Each replay would save the values of its own time in the same place.
+    """
+    for tensor, reads in outside:
+        if reads.buffers.isdisjoint(written):
+            continue
+        made = [n for n in tensor.uop.toposort() if recorder.has_made(n)]
+        tensor.uop = tensor.uop.substitute({node: copy_of(node) for node in made})
 
 
 def _stand_ins(layouts: Sequence[Layout]) -> dict[UOp, UOp]:
