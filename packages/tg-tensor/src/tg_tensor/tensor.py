@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import types
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -69,9 +70,10 @@ class Tensor(HostOps):
 
         What is pending in memory that they read is done first; other Tensors keep their values.
         """
-        wanted = [self.uop, *(t.uop for t in lst)]
-        replaced = realize(wanted, _other_uops(wanted), do_update_stats=do_update_stats)
-        apply_replacements(replaced)
+        with REALIZING:
+            wanted = [self.uop, *(t.uop for t in lst)]
+            replaced = realize(wanted, _other_uops(wanted), do_update_stats=do_update_stats)
+            apply_replacements(replaced)
         return self
 
     def schedule_linear(self, *lst: Self) -> UOp:
@@ -80,9 +82,10 @@ class Tensor(HostOps):
 
     def linear_with_vars(self, *lst: Self) -> tuple[UOp, dict[str, int]]:
         """The same, and the values of the variables that they use."""
-        wanted = [self.uop, *(t.uop for t in lst)]
-        found = schedule(wanted, _other_uops(wanted))
-        apply_replacements(found.results)
+        with REALIZING:
+            wanted = [self.uop, *(t.uop for t in lst)]
+            found = schedule(wanted, _other_uops(wanted))
+            apply_replacements(found.results)
         return found.linear, dict(found.var_vals)
 
     # *** gradients ***
@@ -299,6 +302,11 @@ class Tensor(HostOps):
             trace: types.TracebackType | None,
         ) -> None:
             Tensor.training = self._before.pop()
+
+
+# What one thread computes replaces nodes in the graphs of all threads, so only one does so at a
+# time. Kernels run outside of Python, and this waits for none of them.
+REALIZING = threading.RLock()
 
 
 def apply_replacements(replaced: dict[UOp, UOp]) -> None:
