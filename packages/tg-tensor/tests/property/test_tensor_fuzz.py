@@ -12,10 +12,10 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tg_tensor import Tensor, TinyJit, dtypes
+from tg_tensor.jit.errors import JitError
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))
 LARGEST = 400
@@ -446,10 +446,6 @@ def test_a_program_gives_what_numpy_gives(program: Program) -> None:
     _same(got, want, program.order)
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="a captured step that writes a view of its own argument is neither replayed nor refused",
-)
 @given(programs(most=6))
 @fuzz(max_examples=max(EXAMPLES // 4, 1))
 def test_a_captured_program_gives_what_numpy_gives(program: Program) -> None:
@@ -467,7 +463,12 @@ def test_a_captured_program_gives_what_numpy_gives(program: Program) -> None:
     for call in range(4):
         data = plan.data(call)
         inputs = [Tensor(x).realize() for x in data]
-        results = step(*inputs)
+        try:
+            results = step(*inputs)
+        except JitError as error:
+            # the one thing that is refused: a write to a view of an argument that is to stay
+            assert "view of it is written" in str(error)
+            return
         done.append(([*inputs, *results], run_reference(plan, data)))
     for got, want in done:
         _same(got, want, plan.order)

@@ -179,6 +179,7 @@ class TinyJit(Generic[P, R]):
             watchers.active.pop()
             back = {stand_in: buffer for buffer, stand_in in stand_ins.items()}
             proxies.hand_back(back)
+        self._check_places(proxies, recorder)
         written = recorder.written()
         move_readers([b for b, stand_in in stand_ins.items() if stand_in in written], copies)
         _take_from_step(outside, recorder, written)
@@ -228,6 +229,17 @@ class TinyJit(Generic[P, R]):
         self._steps[signature] = captured
         self._last = captured
         self.calls += 1
+
+    def _check_places(self, proxies: _Proxies, recorder: CallRecorder) -> None:
+        """Refuse a step after which an argument lies elsewhere: a replay only writes memory."""
+        for proxy in proxies.tensors:
+            if any(recorder.has_made(node) for node in proxy.uop.toposort()):
+                raise JitError(
+                    function=self._name,
+                    reason=f"an argument of shape {proxy.uop.shape} is another value afterwards, "
+                    "or a view of it is written while it keeps its own value",
+                    hint="write to the argument itself, or return the value",
+                )
 
     def _check_aliases(self, step: Step, arguments: Mapping[UOp, UOp]) -> None:
         """Refuse a step that writes memory which it knows both as an argument and as state."""
