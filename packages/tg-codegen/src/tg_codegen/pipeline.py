@@ -14,9 +14,8 @@ from threading import Lock
 
 from tg_uop import KernelInfo, Ops, ProgramInfo, UOp, dtypes
 from tg_uop.context import Context
-from tg_uop.rewrite.passes import Form, Pass, Pipeline
-from tg_uop.spec.node import Form as SpecForm
-from tg_uop.spec.verify import verify
+from tg_uop.rewrite.passes import Pass, Pipeline
+from tg_uop.spec.forms import EXPANDED, FORMS, KERNEL, LINEAR, LOWERED
 
 from tg_codegen.analyze.cost import estimate_kernel
 from tg_codegen.canonicalize.accesses import flatten_accesses
@@ -41,12 +40,6 @@ from tg_codegen.render.renderer import Renderer
 from tg_codegen.simplify import Simplifier, simplify_indices
 from tg_codegen.target.caps import Capabilities
 from tg_codegen.target.choices import used_capabilities
-
-FORMS = {form: Form(form.name.lower(), partial(verify, form=form)) for form in SpecForm}
-KERNEL = FORMS[SpecForm.KERNEL]
-EXPANDED = FORMS[SpecForm.EXPANDED]
-LOWERED = FORMS[SpecForm.LOWERED]
-LINEAR = FORMS[SpecForm.LINEAR]
 
 
 def canonicalization(restructure: bool = True) -> Pipeline:

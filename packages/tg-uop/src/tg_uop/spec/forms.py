@@ -18,8 +18,10 @@ def _pass_form(form: node.Form) -> passes.Form:
     return passes.Form(form.name.lower(), _verifier(form))
 
 
-TENSOR = _pass_form(node.Form.TENSOR)
-KERNEL = _pass_form(node.Form.KERNEL)
-EXPANDED = _pass_form(node.Form.EXPANDED)
-LOWERED = _pass_form(node.Form.LOWERED)
-LINEAR = _pass_form(node.Form.LINEAR)
+FORMS = {form: _pass_form(form) for form in node.Form}
+
+TENSOR = FORMS[node.Form.TENSOR]
+KERNEL = FORMS[node.Form.KERNEL]
+EXPANDED = FORMS[node.Form.EXPANDED]
+LOWERED = FORMS[node.Form.LOWERED]
+LINEAR = FORMS[node.Form.LINEAR]
