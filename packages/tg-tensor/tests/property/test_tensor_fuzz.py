@@ -467,7 +467,8 @@ def test_a_captured_program_gives_what_numpy_gives(program: Program) -> None:
             results = step(*inputs)
         except JitError as error:
             # the one thing that is refused: a write to a view of an argument that is to stay
-            assert "view of it is written" in str(error)
+            if "view of it is written" not in str(error):
+                raise
             return
         done.append(([*inputs, *results], run_reference(plan, data)))
     for got, want in done:
