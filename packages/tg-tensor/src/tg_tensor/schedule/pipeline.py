@@ -176,6 +176,12 @@ class _Builder:
             unsafe = [s.stored_value for s in unsafe_stores(plan, reads_of(plan))]
             if not unsafe:
                 return plan
+            if forced and set(unsafe) <= set(forced):
+                raise ScheduleError(
+                    reason="a store reads what it overwrites, though its value has memory",
+                    nodes=tuple(repr(value) for value in unsafe),
+                    hint="make the stored value contiguous() first",
+                )
             forced = [*forced, *unsafe]
 
     def _give_memory(self, root: Root) -> None:

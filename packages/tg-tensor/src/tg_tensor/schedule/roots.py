@@ -171,6 +171,13 @@ class _Cleaner:
         stores = [_moved_store(effect, moved) for effect in effects]
         return _rebuilt(node, (operands[0].substitute(moved), *stores))
 
+    def store(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        """A view of what is overwritten, elsewhere than where it is, is copied first."""
+        target, value, *others = operands
+        if value is not target and version_of(value) is version_of(target):
+            value = UOp(Ops.CONTIGUOUS, value.dtype, (value,), OWN_MEMORY)
+        return _rebuilt(node, (target, value, *others))
+
     def call(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
         pieces = tuple(self.in_one_piece(operand) for operand in operands[1:])
         return _rebuilt(node, (operands[0], *pieces))
@@ -269,6 +276,7 @@ RULES: dict[Ops, Callable[[_Cleaner, UOp, tuple[UOp, ...]], UOp]] = {
     Ops.REDUCE: _Cleaner.reduce,
     Ops.PAD: _Cleaner.pad,
     Ops.AFTER: _Cleaner.after,
+    Ops.STORE: _Cleaner.store,
     Ops.CALL: _Cleaner.call,
     Ops.GETTUPLE: _Cleaner.gettuple,
     Ops.FUNCTION: _Cleaner.function,
