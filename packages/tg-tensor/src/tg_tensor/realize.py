@@ -15,7 +15,7 @@ from tg_tensor.engine.run import run_linear
 from tg_tensor.multi.rules import per_device
 from tg_tensor.schedule.hazards import VIEWS
 from tg_tensor.schedule.pipeline import Schedule, ScheduleOptions, create_schedule
-from tg_tensor.schedule.protect import protect
+from tg_tensor.schedule.protect import KERNELS, protect
 from tg_tensor.schedule.roots import is_constant, is_in_memory
 
 
@@ -44,7 +44,7 @@ def schedule(sinks: Sequence[UOp], live: Iterable[UOp] = ()) -> Schedule:
     Raises `BindingError`, `ScheduleError`.
     """
     wanted = list(dict.fromkeys(sinks))
-    order = toposort(wanted)
+    order = toposort(wanted, lambda node: node.op not in KERNELS)
     protection = protect(order, wanted, live)
     wanted += [extra for extra in protection.extra if extra not in wanted]
     options = ScheduleOptions(

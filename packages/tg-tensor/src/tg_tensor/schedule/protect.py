@@ -12,6 +12,10 @@ from tg_tensor.schedule.hazards import flat_effects, memory_of, version_of, writ
 from tg_tensor.schedule.roots import OWN_MEMORY
 
 
+KERNELS = frozenset((Ops.SINK, Ops.PROGRAM))
+"""What is called: the writes inside are to its arguments, which the call names."""
+
+
 @dataclass(slots=True)
 class Protection:
     """What must be realized too, and which lazy values read a copy from then on."""
@@ -71,6 +75,8 @@ def _versions_read(
             if node in executed:
                 continue
             has_effects = has_effects or bool(list(flat_effects(node.effects)))
+        if node.op in KERNELS:
+            continue
         for operand in node.src:
             if operand not in seen:
                 seen.add(operand)
