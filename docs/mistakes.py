@@ -117,7 +117,9 @@ look at.
 
 Every class is a `tg_uop.errors.TgError` with fields (`error.shapes`, `error.hint`, ...), and most
 are also the built-in class that fits, `ValueError` or `IndexError`. The messages below are written
-by running the programs; long ones are broken here. All programs begin with
+by running the programs, each as a file `train.py`; long ones are broken here. The last line says
+where in your code it was: where tg was called or, for what goes wrong later, where the value was
+made. All programs begin with
 
 ```python
 from tg_nn.optim import SGD
@@ -160,7 +162,7 @@ def raised(program: str) -> tuple[str, str]:
     start = HEAD.split("```python\n")[1].split("```")[0]
     names: dict[str, object] = {}
     try:
-        exec(start + program, names)
+        exec(compile(start + program, "train.py", "exec"), names)
     except TgError as error:
         return type(error).__name__, str(error)
     raise AssertionError(f"this program raises nothing:\n{program}")

@@ -21,7 +21,7 @@ class KernelOptError(CodegenError, ValueError):
         self.hint = hint
         super().__init__(opt, kernel, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"{self.opt} on kernel {self.kernel}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -35,7 +35,7 @@ class KernelFormError(CodegenError, ValueError):
         self.hint = hint
         super().__init__(node, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"{self.node}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -50,7 +50,7 @@ class UnsupportedError(CodegenError, NotImplementedError):
         self.hint = hint
         super().__init__(what, target, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"{self.what} on {self.target}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -64,6 +64,6 @@ class SearchError(CodegenError, RuntimeError):
         self.failures = tuple(failures)
         super().__init__(kernel, tried, self.failures)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         shown = "; ".join(self.failures[:3])
         return f"search on kernel {self.kernel}: none of {self.tried} candidates ran ({shown})"

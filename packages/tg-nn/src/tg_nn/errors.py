@@ -17,7 +17,7 @@ class LayerError(TgError, ValueError):
         self.hint = hint
         super().__init__(layer, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"{self.layer}: {self.reason}" + (f"; {self.hint}" if self.hint else "")
 
 
@@ -30,7 +30,7 @@ class OptimizerError(TgError, ValueError):
         self.hint = hint
         super().__init__(optimizer, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"{self.optimizer}: {self.reason}" + (f"; {self.hint}" if self.hint else "")
 
 
@@ -49,7 +49,7 @@ class StateDictError(TgError, KeyError):
         self.mismatched = tuple(mismatched)
         super().__init__(self.missing, self.unexpected, self.mismatched)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         parts = []
         if self.missing:
             parts.append(f"missing: {', '.join(self.missing)}")
@@ -73,5 +73,5 @@ class FileFormatError(TgError, ValueError):
         self.offset = offset
         super().__init__(self.path, expected, reason, offset)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"{self.path} is no valid {self.expected} file (offset {self.offset}): {self.reason}"

@@ -19,7 +19,7 @@ class ModelFormatError(OnnxError, ValueError):
         self.reason = reason
         super().__init__(source, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"{self.source} is no valid ONNX model: {self.reason}"
 
 
@@ -36,7 +36,7 @@ class UnsupportedOperatorError(OnnxError, NotImplementedError):
         self.reason = reason
         super().__init__(operator, domain, opset, node, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         domain = self.domain or "ai.onnx"
         text = (
             f"operator {self.operator} (domain {domain}, opset {self.opset}) "
@@ -55,7 +55,7 @@ class OperatorError(OnnxError, ValueError):
         self.reason = reason
         super().__init__(operator, node, self.inputs, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         given = ", ".join(self.inputs) or "no inputs"
         return f"node {self.node!r}: {self.operator} on ({given}): {self.reason}"
 
@@ -69,5 +69,5 @@ class ModelInputError(OnnxError, ValueError):
         self.expected = expected
         super().__init__(name, reason, expected)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"input {self.name!r}: {self.reason}; the model takes {self.expected}"

@@ -8,6 +8,7 @@ from inspect import Parameter, signature
 
 import numpy as np
 from tg_tensor import Tensor
+from tg_uop.errors import TgError
 
 from tg_onnx.errors import (
     ModelFormatError,
@@ -185,8 +186,9 @@ class OnnxRunner:
             AttributeError,
         ) as error:
             described = [_describe(value) for value in inputs]
+            reason = error.explain() if isinstance(error, TgError) else str(error)
             raise OperatorError(
-                operator=node.operator, node=node.name, inputs=described, reason=str(error)
+                operator=node.operator, node=node.name, inputs=described, reason=reason
             ) from error
 
     def _dispatch(

@@ -20,7 +20,7 @@ class DeviceUnavailableError(RuntimeFailure):
         self.available = tuple(available)
         super().__init__(device, reason, self.available)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"device {self.device} cannot be opened: {self.reason}"
         if self.available:
             text += f"; available here: {', '.join(self.available)}"
@@ -40,7 +40,7 @@ class OutOfMemoryError(RuntimeFailure, MemoryError):
         self.reason = reason
         super().__init__(device, requested, in_use, self.held, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = (
             f"{self.device} has no room for {self.requested:,} bytes; "
             f"{self.in_use:,} bytes are in use"
@@ -62,7 +62,7 @@ class BufferUseError(RuntimeFailure, ValueError):
         self.hint = hint
         super().__init__(attempted, buffer, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"cannot {self.attempted} {self.buffer}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -76,7 +76,7 @@ class CompileError(RuntimeFailure):
         self.source = source
         super().__init__(compiler, message, source)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"{self.compiler} refused the source: {self.message.strip()}"
         return f"{text}\n{_numbered(self.source)}" if self.source else text
 
@@ -98,7 +98,7 @@ class ToolMissingError(RuntimeFailure):
         self.hint = hint
         super().__init__(tool, self.looked_for, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"{self.tool} was not found (looked for {', '.join(self.looked_for)})"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -111,7 +111,7 @@ class ObjectFileError(RuntimeFailure, ValueError):
         self.symbol = symbol
         super().__init__(reason, symbol)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         where = f" (symbol {self.symbol})" if self.symbol else ""
         return f"the object file cannot be loaded: {self.reason}{where}"
 
@@ -124,7 +124,7 @@ class LaunchError(RuntimeFailure, ValueError):
         self.reason = reason
         super().__init__(kernel, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"kernel {self.kernel} cannot be launched: {self.reason}"
 
 
@@ -139,7 +139,7 @@ class DeviceTimeoutError(RuntimeFailure, TimeoutError):
         self.awaited = awaited
         super().__init__(device, seconds, running, reached, awaited)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         running = f" while running {self.running}" if self.running else ""
         return (
             f"{self.device} did not finish within {self.seconds:g} s{running}: "
@@ -156,7 +156,7 @@ class KernelFaultError(RuntimeFailure):
         self.reason = reason
         super().__init__(kernel, device, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"kernel {self.kernel} failed on {self.device}: {self.reason}"
 
 
@@ -170,5 +170,5 @@ class FileBufferError(RuntimeFailure, OSError):
         self.reason = reason
         super().__init__(path, offset, size, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"{self.path}, {self.size:,} bytes at offset {self.offset:,}: {self.reason}"

@@ -19,7 +19,7 @@ class DataError(TgError, ValueError):
         self.hint = hint
         super().__init__(given, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"cannot make a Tensor of {self.given}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -32,7 +32,7 @@ class ElementCountError(TgError, ValueError):
         self.shape = tuple(shape)
         super().__init__(what, self.shape)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return (
             f"{self.what} needs a Tensor with one element, this one has shape {self.shape}; "
             "index it, or reduce it first"
@@ -49,7 +49,7 @@ class ExportError(TgError, TypeError):
         self.reason = reason
         super().__init__(target, dtype, device, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"a Tensor of {self.dtype} on {self.device} as {self.target}: {self.reason}"
 
 
@@ -62,7 +62,7 @@ class GradientError(TgError, RuntimeError):
         self.hint = hint
         super().__init__(op, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"no gradient of {self.op}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -77,7 +77,7 @@ class ArgumentError(TgError, ValueError):
         self.expected = expected
         super().__init__(op, argument, given, expected)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"{self.op}: {self.argument} must be {self.expected}, not {self.given!r}"
 
 
@@ -91,7 +91,7 @@ class AssignError(TgError, ValueError):
         self.hint = hint
         super().__init__(target, value, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"cannot assign {self.value} to {self.target}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -104,5 +104,5 @@ class FetchError(TgError, OSError):
         self.reason = reason
         super().__init__(url, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"cannot fetch {self.url}: {self.reason}"

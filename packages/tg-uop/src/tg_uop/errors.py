@@ -3,10 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Self
+
+from tg_uop.origin import Line, user_line
 
 
 class TgError(Exception):
-    """Base of every error that tg raises on purpose. Its fields survive pickling."""
+    """Base of every error that tg raises on purpose. Its fields survive pickling.
+
+    `location` is the file and line of the user's code that it is about: where tg was called, or
+    where the node was made that cannot be (see `about`).
+    """
+
+    location: Line | None
+
+    def __init__(self, *args: object) -> None:
+        self.location = user_line()
+        super().__init__(*args)
+
+    def explain(self) -> str:
+        """What was wrong, what was expected, what to do: the message without the location."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        if self.location is None:
+            return self.explain()
+        file, line = self.location
+        return f"{self.explain()}\n  at {file}:{line}"
+
+    def about(self, line: Line | None) -> Self:
+        """This error, told to be about what was made at `line`, if that is known."""
+        if line is not None:
+            self.location = line
+        return self
 
     def __reduce__(self) -> tuple[Callable[..., TgError], tuple[object, ...]]:
         return _rebuild_error, (type(self), self.args, self.__dict__)
@@ -34,7 +63,7 @@ class DTypeError(TgError):
         self.hint = hint
         super().__init__(what, self.dtypes, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"{self.what} on {_listed(self.dtypes)}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -47,7 +76,7 @@ class UnknownDTypeError(TgError, KeyError):
         self.known = tuple(known)
         super().__init__(name, self.known)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"there is no dtype named {self.name!r}; the names are {_listed(self.known)}"
 
 
@@ -61,7 +90,7 @@ class ShapeError(TgError, ValueError):
         self.hint = hint
         super().__init__(op, self.shapes, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"{self.op} on shapes {_listed(self.shapes)}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -75,7 +104,7 @@ class IndexRangeError(TgError, IndexError):
         self.reason = reason
         super().__init__(index, self.shape, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"index {self.index} on shape {self.shape}: {self.reason}"
 
 
@@ -87,7 +116,7 @@ class DeviceMismatchError(TgError, ValueError):
         self.devices = tuple(devices)
         super().__init__(op, self.devices)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         places = _listed(self.devices)
         return (
             f"{self.op} needs all operands on one device, they are on {places}; move one with .to()"
@@ -104,7 +133,7 @@ class MalformedNodeError(TgError, ValueError):
         self.hint = hint
         super().__init__(node, attempted, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"{self.attempted} on {self.node}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -117,7 +146,7 @@ class UnboundVariableError(TgError, KeyError):
         self.given = tuple(given)
         super().__init__(name, self.given)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"variable {self.name!r} has no value; values were given for {_listed(self.given)}"
 
 
@@ -131,7 +160,7 @@ class VariableRangeError(TgError, ValueError):
         self.high = high
         super().__init__(name, value, low, high)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return (
             f"variable {self.name!r} cannot be {self.value}: "
             f"it was declared for {self.low} to {self.high}"
@@ -147,7 +176,7 @@ class PatternError(TgError, ValueError):
         self.hint = hint
         super().__init__(pattern, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"pattern {self.pattern}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -164,7 +193,7 @@ class RewriteFuelError(TgError, RuntimeError):
         self.nodes = tuple(nodes)
         super().__init__(name, fuel, self.rules, self.nodes)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         lines = [f"rewrite {self.name!r} did not reach a fixed point within {self.fuel} matches"]
         if self.rules:
             lines.append(f"rules that fired last: {_listed(self.rules)}")
@@ -195,7 +224,7 @@ class SpecError(TgError, ValueError):
         self.origin = origin
         super().__init__(form, rule, node, self.path, excerpt, origin)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         lines = [f"not legal in {self.form} form: {self.rule}", f"node: {self.node}"]
         if self.origin:
             lines.append(f"made by: {self.origin}")
@@ -215,7 +244,7 @@ class TargetError(TgError, ValueError):
         self.known = tuple(known)
         super().__init__(text, reason, self.known)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         known = f"; known names: {_listed(self.known)}" if self.known else ""
         return f"cannot use target {self.text!r}: {self.reason}{known}"
 
@@ -229,7 +258,7 @@ class SettingError(TgError, ValueError):
         self.known = tuple(known)
         super().__init__(name, reason, self.known)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         known = f"; settings are {_listed(self.known)}" if self.known else ""
         return f"setting {self.name}: {self.reason}{known}"
 
@@ -242,7 +271,7 @@ class EvaluationError(TgError, ValueError):
         self.reason = reason
         super().__init__(op, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"cannot evaluate {self.op}: {self.reason}"
 
 
@@ -255,7 +284,7 @@ class GraphTextError(TgError, ValueError):
         self.text = text
         super().__init__(line, reason, text)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         shown = f": {self.text}" if self.text else ""
         return f"line {self.line} of the graph's text: {self.reason}{shown}"
 
@@ -268,7 +297,7 @@ class PipelineError(TgError, ValueError):
         self.reason = reason
         super().__init__(name, reason)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"pass {self.name!r} cannot stand here: {self.reason}"
 
 
@@ -281,5 +310,5 @@ class PassError(TgError, RuntimeError):
         self.cause = cause
         super().__init__(name, form, cause)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return f"pass {self.name!r} made a graph that is not in {self.form} form\n{self.cause}"

@@ -14,6 +14,6 @@ class CustomError(TgError, ValueError):
         self.hint = hint
         super().__init__(function, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"{self.function}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text

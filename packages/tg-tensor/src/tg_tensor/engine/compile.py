@@ -12,6 +12,7 @@ from tg_codegen.pipeline import to_program
 from tg_codegen.render.renderer import Renderer
 from tg_runtime import Device, Program
 from tg_uop import Estimates, KernelInfo, Ops, ProgramInfo, UOp
+from tg_uop.errors import TgError
 
 from tg_tensor.engine.errors import CallError
 from tg_tensor.engine.measure import fastest_kernel
@@ -88,8 +89,14 @@ def _compiled_call(call: UOp, options: Options, with_instructions: bool) -> UOp:
     kept_on = None if with_instructions else device
     if options.beam > 0 and called.op is Ops.SINK:
         called = _searched(device, called, renderer, options)
-    program = compiled_program(called, renderer, options, kept_on)
-    return UOp(Ops.CALL, call.dtype, (program, *call.call_args), call.arg)
+    try:
+        program = compiled_program(called, renderer, options, kept_on)
+    except TgError as error:
+        error.about(call.source_line)
+        raise
+    compiled = UOp(Ops.CALL, call.dtype, (program, *call.call_args), call.arg)
+    compiled.source_line = call.source_line
+    return compiled
 
 
 def is_partial(called: UOp) -> bool:

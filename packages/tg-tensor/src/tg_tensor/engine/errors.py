@@ -14,7 +14,7 @@ class NotRealizedError(TgError, RuntimeError):
         self.hint = hint
         super().__init__(node, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"no memory for {self.node}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -28,7 +28,7 @@ class CallError(TgError, ValueError):
         self.hint = hint
         super().__init__(call, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"cannot run {self.call}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
 
@@ -46,7 +46,7 @@ class ValidationError(TgError, RuntimeError):
         self.want = want
         super().__init__(kernel, output, element, got, want)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         return (
             f"kernel {self.kernel}, output {self.output}: element {self.element} is {self.got}, "
             f"on CPU it is {self.want}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TextIO, cast
 
 from tg_runtime import Device
@@ -31,7 +32,7 @@ def call_name(call: UOp) -> str:
 def report_call(
     call: UOp, seconds: float, values: Mapping[str, int], out: TextIO | None = None
 ) -> None:
-    """One line: device, number, name, time, rates, memory in use."""
+    """One line: device, number, name, time, rates, memory in use, the user's line it is for."""
     estimates = estimate_uop(call)
     operations = _number(estimates.ops, values)
     bytes_moved = _number(estimates.mem, values)
@@ -43,6 +44,9 @@ def report_call(
         f"mem {GlobalCounters.mem_used / 1e6:9.2f} MB  {seconds * 1e6:10.2f} us  "
         f"{operations / time * 1e-9:9.2f} GFLOPS  {bytes_moved / time * 1e-9:8.2f} GB/s"
     )
+    if call.source_line is not None:
+        file, number = call.source_line
+        line += f"  {Path(file).name}:{number}"
     print(line, file=out or sys.stdout)
 
 

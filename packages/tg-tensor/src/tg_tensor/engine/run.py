@@ -9,6 +9,7 @@ from typing import cast
 from tg_runtime import Buffer, Device, Memory
 from tg_uop import Ops, ProgramInfo, UOp
 from tg_uop.context import DEBUG, VALIDATE_WITH_CPU
+from tg_uop.errors import TgError
 
 from tg_tensor.engine.buffers import buffer_of
 from tg_tensor.engine.compile import compile_linear, device_of_call, estimate_uop, get_runtime
@@ -40,18 +41,27 @@ def run_linear(
     validate = bool(VALIDATE_WITH_CPU)
     for call in compiled.src:
         if debug < 2 and not wait and not validate:
-            run_call(call, values, False)
+            _run_located(call, values, False)
             if do_update_stats:
                 _count(call, values, 0.0)
             continue
         check = validate_call(call) if validate else None
-        seconds = run_call(call, values, debug >= 2 or wait) or 0.0
+        seconds = _run_located(call, values, debug >= 2 or wait) or 0.0
         if check is not None:
             check(values)
         if do_update_stats:
             _count(call, values, seconds)
         if debug >= 2:
             report_call(call, seconds, values)
+
+
+def _run_located(call: UOp, values: Mapping[str, int], wait: bool) -> float | None:
+    """Run a call; what goes wrong names the line of the user's code that the call is for."""
+    try:
+        return run_call(call, values, wait)
+    except TgError as error:
+        error.about(call.source_line)
+        raise
 
 
 def run_call(call: UOp, values: Mapping[str, int], wait: bool) -> float | None:

@@ -19,7 +19,7 @@ class JitError(TgError, RuntimeError):
         self.hint = hint
         super().__init__(function, reason, self.changed, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         lines = [f"jit of {self.function}: {self.reason}"]
         lines += [f"  {entry}" for entry in self.changed]
         if self.hint:

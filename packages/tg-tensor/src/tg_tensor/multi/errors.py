@@ -14,6 +14,6 @@ class ShardError(TgError, ValueError):
         self.hint = hint
         super().__init__(op, reason, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         text = f"{self.op} of sharded values: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text

@@ -7,10 +7,7 @@ already agree in dtype and shape get no node, and scalars stay constants without
 from __future__ import annotations
 
 import itertools
-import sys
 import weakref
-from collections.abc import Callable
-from types import FrameType
 from typing import Self
 
 import numpy as np
@@ -20,6 +17,7 @@ from tg_uop.dtype.value import const_value
 from tg_uop.errors import DTypeError, ShapeError
 from tg_uop.ir.ops import GroupOp
 from tg_uop.methods.reduce import ReduceMixin
+from tg_uop.origin import user_line
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 
@@ -86,7 +84,7 @@ class TensorCore(ReduceMixin):
         self.requires_grad = requires_grad
         _LIVE[weakref.ref(self, _forget)] = None
         if uop.source_line is None:
-            uop.source_line = _user_line()
+            uop.source_line = user_line(3)
 
     @classmethod
     def _lift(cls, value: object, device: DeviceName | None = None) -> Self:
@@ -340,17 +338,3 @@ def promoted(left: UOp, right: UOp) -> tuple[UOp, UOp]:
     """
     dtype = least_upper_dtype(left.dtype, right.dtype)
     return left.cast(dtype), right.cast(dtype)
-
-
-_OWN_PACKAGES = ("tg_tensor", "tg_uop", "tg_nn", "tg_onnx")
-_get_frame: Callable[[int], FrameType] = sys._getframe
-
-
-def _user_line() -> tuple[str, int] | None:
-    """File and line of the caller outside of tg."""
-    frame: FrameType | None = _get_frame(2)
-    while frame is not None:
-        if not frame.f_globals.get("__name__", "").startswith(_OWN_PACKAGES):
-            return frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back
-    return None

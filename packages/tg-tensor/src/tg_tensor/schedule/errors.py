@@ -15,7 +15,7 @@ class BindingError(TgError, ValueError):
         self.values = tuple(values)
         super().__init__(name, self.values)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         found = " and ".join(str(value) for value in self.values)
         return (
             f"variable {self.name!r} is bound to {found} in one schedule; "
@@ -32,7 +32,7 @@ class ScheduleError(TgError, RuntimeError):
         self.hint = hint
         super().__init__(reason, self.nodes, hint)
 
-    def __str__(self) -> str:
+    def explain(self) -> str:
         lines = [f"cannot schedule: {self.reason}"]
         lines += [f"  {node}" for node in self.nodes]
         if self.hint:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import final
 
 from tg_uop import GroupOp, KernelInfo, Ops, UOp
+from tg_uop.origin import Line
 
 from tg_tensor.schedule.fusion import Plan, Root
 from tg_tensor.schedule.groups import Group, maker_of, named_reduce_loop
@@ -50,16 +51,31 @@ class KernelBuilder:
     def build(self) -> tuple[UOp, tuple[UOp, ...]]:
         """The kernel and the buffers for its slots, outputs first."""
         targets = [self._target(root) for root in self.group.roots]
-        stores = []
-        for root, target in zip(self.group.roots, targets, strict=True):
-            value = self._value(*self._written_place(root))
-            stores.append(target.store(self._with_common_loops(root, value)))
-        access = self.group.roots[0].access
-        loops = tuple(part for part in access.indices if part.op is Ops.RANGE)
-        effect = stores[0].group(*stores[1:])
-        sink = effect.end(*loops).sink()
+        target_of = dict(zip(self.group.roots, targets, strict=True))
+        ends = [
+            self._statement(roots, number, target_of)
+            for number, roots in enumerate(self.group.statements or [self.group.roots])
+        ]
+        sink = UOp.sink(*ends)
         sink = _renumbered(sink)
-        return sink.replace(arg=KernelInfo()), tuple(self.slots)
+        kernel = sink.replace(arg=KernelInfo())
+        kernel.source_line = _line_of(self.group.roots[0].node)
+        return kernel, tuple(self.slots)
+
+    def _statement(self, roots: list[Root], number: int, targets: Mapping[Root, UOp]) -> UOp:
+        """One loop nest: the stores of roots that run over the same elements."""
+        stores = []
+        for root in roots:
+            value = self._value(*self._written_place(root))
+            stores.append(targets[root].store(self._with_common_loops(root, value)))
+        loops = tuple(part for part in roots[0].access.indices if part.op is Ops.RANGE)
+        end = stores[0].group(*stores[1:]).end(*loops)
+        if not number:
+            return end
+        own = {
+            loop: UOp.range(loop.range_size, (number, *loop.range_arg.axis_id)) for loop in loops
+        }
+        return end.substitute(own)
 
     def _with_common_loops(self, root: Root, value: UOp) -> UOp:
         """Roots of one kernel that reduce do so in the same loops."""
@@ -215,6 +231,13 @@ def _reduced(node: UOp, value: UOp, loops: tuple[UOp, ...]) -> UOp:
     if value.op is Ops.REDUCE and value.arg is node.reduce_op:
         return value.reduced_value.reduce(*loops, *value.reduce_ranges, arg=node.reduce_op)
     return value.reduce(*loops, arg=node.reduce_op)
+
+
+def _line_of(node: UOp) -> Line | None:
+    """The user's line that a root comes from: its own, or that of the nearest value below it."""
+    while node.source_line is None and node.src:
+        node = node.stored_value if node.op is Ops.STORE else node.src[0]
+    return node.source_line
 
 
 def _renumbered(sink: UOp) -> UOp:

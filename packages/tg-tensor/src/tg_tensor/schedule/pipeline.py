@@ -30,7 +30,7 @@ from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.cache import ScheduleCache
 from tg_tensor.schedule.errors import ScheduleError
 from tg_tensor.schedule.fusion import Plan, Planner, Root
-from tg_tensor.schedule.groups import Group, Grouper
+from tg_tensor.schedule.groups import Group, Grouper, join_updates
 from tg_tensor.schedule.hazards import dependencies_of, memory_of, reads_of, unsafe_stores
 from tg_tensor.schedule.indexing import Indexer
 from tg_tensor.schedule.kernels import KernelBuilder
@@ -230,6 +230,7 @@ class _Builder:
         grouper = Grouper(plan, reads, dependencies)
         if self.options.fuse:
             grouper.join_all()
+            join_updates(grouper)
         ordered, stuck_groups = in_order(grouper.needs)
         assert not stuck_groups, "joining groups must not make rings"
         return ordered, redirects
@@ -405,7 +406,9 @@ def instantiate(recipe: Recipe, roots: Roots, sinks: Sequence[UOp]) -> Schedule:
     calls = []
     for call in recipe.calls:
         arguments = tuple(_actual(argument, actual) for argument in call.arguments)
-        calls.append(UOp(Ops.CALL, call.called.dtype, (call.called, *arguments), PLAIN_CALL))
+        made = UOp(Ops.CALL, call.called.dtype, (call.called, *arguments), PLAIN_CALL)
+        made.source_line = call.called.source_line
+        calls.append(made)
     results: dict[UOp, UOp] = {}
     for node, clean in roots.clean.items():
         if node.op is Ops.AFTER:

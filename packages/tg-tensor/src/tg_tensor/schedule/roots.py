@@ -74,7 +74,11 @@ class _Cleaner:
 
     def run(self, sinks: Sequence[UOp]) -> Roots:
         for node in toposort(sinks, lambda n: n.op is not Ops.SINK):
-            self.clean[node] = self.cleaned(node)
+            clean = self.cleaned(node)
+            if node.source_line is not None:
+                # equal graphs from several places are one clean graph: the last place is named
+                clean.source_line = node.source_line
+            self.clean[node] = clean
         wanted = tuple(self.clean[sink] for sink in sinks)
         return Roots(wanted, self.clean, list(self.buffers), self.bindings)
 
