@@ -1,28 +1,110 @@
-"""Turn THREAD axes into the number of the thread that runs: kernel form in, kernel form out."""
+"""Turn THREAD axes into the number of the thread that runs: kernel form in, kernel form out.
+
+Statements that share no loops have THREAD axes of their own, perhaps of different sizes: the kernel
+runs on as many threads as the widest needs, and every other statement keeps to some of them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from tg_uop import AxisType, Ops, UOp
 
 from tg_codegen.expand.grid import keep_only_ranges_closed
 from tg_codegen.expand.loops import axis_order
+from tg_codegen.optimize.linear_index import split_gate
 
 CORE_ID = "core_id"
 
 
 def number_threads(kernel: UOp) -> UOp:
     """The kernel with parts of `core_id` in place of its THREAD ranges."""
-    ranges = [n for n in kernel.toposort() if n.op is Ops.RANGE]
-    threads = sorted((r for r in ranges if r.axis_type is AxisType.THREAD), key=axis_order)
-    if not threads:
+    groups = [_thread_axes(root) for root in kernel.src]
+    axes = dict.fromkeys(axis for group in groups for axis in group)
+    if not axes:
         return kernel
+    total = max(_steps(group) for group in groups)
+    core = UOp.special(total, CORE_ID)
+    if all(set(group) == set(axes) for group in groups):
+        return keep_only_ranges_closed(kernel.substitute(_numbers(list(axes), core)))
+    placed = _Placed(core, total)
+    return kernel.replace(src=tuple(map(placed.statement, kernel.src, groups)))
+
+
+def _thread_axes(root: UOp) -> list[UOp]:
+    nodes = root.toposort()
+    axes = (n for n in nodes if n.op is Ops.RANGE and n.axis_type is AxisType.THREAD)
+    return sorted(axes, key=axis_order)
+
+
+def _steps(axes: Sequence[UOp]) -> int:
     total = 1
-    for axis in threads:
+    for axis in axes:
         total *= axis.range_size.const_value
-    rest = UOp.special(total, CORE_ID)
-    replacements: dict[UOp, UOp] = {}
-    for axis in reversed(threads[1:]):
-        replacements[axis] = rest.alu(Ops.MOD, axis.range_size)
+    return total
+
+
+def _numbers(axes: Sequence[UOp], rest: UOp) -> dict[UOp, UOp]:
+    """The index of each axis in terms of the number of the thread."""
+    numbers: dict[UOp, UOp] = {}
+    for axis in reversed(axes[1:]):
+        numbers[axis] = rest.alu(Ops.MOD, axis.range_size)
         rest = rest.alu(Ops.IDIV, axis.range_size)
-    replacements[threads[0]] = rest
-    return keep_only_ranges_closed(kernel.substitute(replacements))
+    numbers[axes[0]] = rest
+    return numbers
+
+
+class _Placed:
+    """Gives each statement its threads, and each single-threaded one to who has least to do."""
+
+    def __init__(self, core: UOp, total: int) -> None:
+        self.core = core
+        self.total = total
+        self.load = [0] * total
+
+    def statement(self, root: UOp, axes: Sequence[UOp]) -> UOp:
+        """A statement that runs on its own threads only."""
+        count = _steps(axes)
+        if axes:
+            root = keep_only_ranges_closed(
+                UOp.sink(root.substitute(_numbers(axes, self.core)))
+            ).src[0]
+        if count == self.total:
+            return root
+        if count > 1:
+            return _only_where(root, self.core < count)
+        core = min(range(self.total), key=lambda number: self.load[number])
+        self.load[core] += _loop_steps(root)
+        return _only_where(root, self.core.eq(core))
+
+
+def _loop_steps(root: UOp) -> int:
+    steps = 1
+    for node in root.toposort():
+        if node.op is Ops.RANGE:
+            steps *= int(node.vmax) + 1
+    return steps
+
+
+def _only_where(root: UOp, condition: UOp) -> UOp:
+    """The statement with its outermost loop empty unless the condition holds.
+
+    A statement without a loop has its stores gated.
+    """
+    loops = [r for r in root.src[1:] if r.op is Ops.RANGE and r.axis_type is AxisType.LOOP]
+    if not loops:
+        return _gated(root, condition)
+    outermost = min(loops, key=axis_order)
+    size = condition.where(outermost.range_size, outermost.range_size.const_like(0))
+    return root.substitute({outermost: outermost.replace(src=(size,))})
+
+
+def _gated(root: UOp, condition: UOp) -> UOp:
+    changed: dict[UOp, UOp] = {}
+    for store in (node for node in root.toposort() if node.op is Ops.STORE):
+        target = store.stored_target
+        gate, address = split_gate(target.index_expr)
+        gates = condition if gate is None else condition & gate
+        gated = target.replace(src=(target.index_buffer, address.valid(gates)))
+        changed[store] = store.replace(src=(gated, *store.src[1:]))
+    return root.substitute(changed)

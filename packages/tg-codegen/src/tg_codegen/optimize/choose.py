@@ -17,6 +17,7 @@ from tg_codegen.optimize.strategies.gpu import optimize_for_groups
 from tg_codegen.optimize.strategies.matmul import dominates, is_product, optimize_product
 from tg_codegen.optimize.strategies.matvec import streams_in_stripes
 from tg_codegen.optimize.strategies.reduction import optimize_reduction
+from tg_codegen.optimize.strategies.separate import optimize_separately, separate_statements
 from tg_codegen.options import Options
 
 
@@ -49,6 +50,8 @@ def heuristic(view: Scheduler, options: Options) -> Scheduler:
     """
     if view.has_ordered_effects or not view.rngs:
         return view.copy()
+    if not view.caps.has_local and separate_statements(view.ast):
+        return optimize_separately(view, options, heuristic)
     for strategy in _strategies(view, options):
         try:
             return strategy(view.copy())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -19,9 +19,16 @@ from tg_tensor.schedule.hazards import (
     version_of,
 )
 from tg_tensor.schedule.indexing import Access
+from tg_tensor.schedule.order import in_order
 
 SEARCHED = 2000
 """Groups to look at for a way between two; beyond that they count as far apart."""
+
+MOST_STATEMENTS = 32
+"""Loop nests of one kernel: more save few launches, and keep what they read alive for longer."""
+
+LOOPING = frozenset(("CPU", "PYTHON"))
+"""Kinds of devices whose kernels are loops. On others all loops of a kernel are its launch grid."""
 
 MAX_OUTPUTS = 8
 """Outputs of one kernel: more streams than this defeat a CPU's prefetchers."""
@@ -35,6 +42,9 @@ class Group:
     roots: list[Root]
     shares_loops: bool = True
     """Whether all that reduces does so side by side: no root waits for another one."""
+
+    statements: list[list[Root]] | None = None
+    """The roots by the loops that they are in, where these are several loop nests."""
 
     @property
     def position(self) -> int:
@@ -85,6 +95,8 @@ class Grouper:
             yield from self._handed_on(node, demands)
             previous: dict[Access, Root] = {}
             for demand in demands:
+                if not demand.access.loops and demand.root.access.loops:
+                    continue  # a number that is the same for all elements is no reason to join
                 access = self._by_position(demand)
                 other = previous.get(access)
                 if other is not None and other is not demand.root:
@@ -198,9 +210,56 @@ class Grouper:
         self.needs[left].pop(right, None)
         self.needed_by[left].pop(right, None)
 
-    def groups(self) -> list[Group]:
-        """All groups."""
-        return list(self.needs)
+    def join_statements(self, bucket: Sequence[Group]) -> None:
+        """Make one kernel of groups that know nothing of each other, each in loops of its own."""
+        statements = [group.roots for group in bucket]
+        for group in bucket[1:]:
+            self._join(bucket[0], group)
+        if len(statements) > 1:
+            bucket[0].statements = statements
+
+
+def join_updates(grouper: Grouper) -> None:
+    """Join updates of different memory into kernels of several loop nests: a step of an optimizer.
+
+    Of the updates on one path through the kernels each has a level of its own, so those of one
+    level neither wait for each other nor, once they are one, for what waits for them.
+    """
+    levels: dict[tuple[int, object], list[Group]] = {}
+    reached: dict[Group, int] = {}
+    ordered, _ = in_order(grouper.needs)
+    for group in ordered:
+        level = max((reached[before] for before in grouper.needs[group]), default=0)
+        if is_update(group):
+            level += 1
+            levels.setdefault((level, device_of(group.roots[0])), []).append(group)
+        reached[group] = level
+    for updates in levels.values():
+        for bucket in _buckets(grouper.plan, updates):
+            grouper.join_statements(bucket)
+
+
+def is_update(group: Group) -> bool:
+    """Whether a kernel changes elements in place and reduces nothing, on a device that loops."""
+    if _kind_of_device(group.roots[0]) not in LOOPING:
+        return False
+    is_store = any(root.node.op is Ops.STORE for root in group.roots)
+    return is_store and not any(root.reduces for root in group.roots)
+
+
+def _buckets(plan: Plan, updates: Iterable[Group]) -> Iterable[list[Group]]:
+    """Updates that may be one kernel: not too many, none of the same memory."""
+    bucket: list[Group] = []
+    written: set[UOp] = set()
+    for group in sorted(updates, key=lambda group: group.position):
+        stores = [root.node for root in group.roots if root.node.op is Ops.STORE]
+        targets = {memory_of(store.stored_target, plan.roots) for store in stores}
+        if len(bucket) == MOST_STATEMENTS or not written.isdisjoint(targets):
+            yield bucket
+            bucket, written = [], set()
+        bucket.append(group)
+        written |= targets
+    yield bucket
 
 
 def named_reduce_loop(loop: UOp, place: int) -> UOp:
@@ -237,3 +296,8 @@ def device_of(root: Root) -> object:
     """Where a kernel runs."""
     node = root.node
     return node.stored_target.device if node.op is Ops.STORE else node._device
+
+
+def _kind_of_device(root: Root) -> str:
+    device = device_of(root)
+    return device.partition(":")[0] if isinstance(device, str) else ""

@@ -31,7 +31,13 @@ from tg_tensor.schedule.cache import ScheduleCache
 from tg_tensor.schedule.errors import ScheduleError
 from tg_tensor.schedule.fusion import Plan, Planner, Root
 from tg_tensor.schedule.groups import Group, Grouper, join_updates
-from tg_tensor.schedule.hazards import dependencies_of, memory_of, reads_of, unsafe_stores
+from tg_tensor.schedule.hazards import (
+    Dependencies,
+    dependencies_of,
+    memory_of,
+    reads_of,
+    unsafe_stores,
+)
 from tg_tensor.schedule.indexing import Indexer
 from tg_tensor.schedule.kernels import KernelBuilder
 from tg_tensor.schedule.memory import ARENA_DTYPE, MemoryPlan, buffer_under, in_arena, plan_memory
@@ -212,27 +218,20 @@ class _Builder:
         while True:
             reads = reads_of(plan)
             dependencies = dependencies_of(plan, reads)
-            plain = {root: dependencies.needs[root] for root in plan.roots.values()}
-            _, stuck = in_order(plain)
+            grouper = Grouper(plan, reads, dependencies)
+            if self.options.fuse:
+                grouper.join_all()
+            _, stuck = in_order(grouper.needs)
             if not stuck:
                 break
-            ring = first_ring(stuck, plain)
-            pairs = zip(ring[1:] + ring[:1], ring, strict=True)
-            pair = next((p for p in pairs if p in dependencies.overwrites), None)
-            if pair is None:
-                raise ScheduleError(
-                    reason="values need each other in a ring",
-                    nodes=[repr(root.node) for root in ring],
-                )
-            reader = pair[0]
-            for node in dependencies.overwrites[pair]:
+            # one kernel may exchange elements in place, several need a copy
+            reader, nodes = _ring_breaker(first_ring(stuck, grouper.needs), dependencies)
+            for node in nodes:
                 self._read_copy(plan, reader, node, redirects)
-        grouper = Grouper(plan, reads, dependencies)
         if self.options.fuse:
-            grouper.join_all()
             join_updates(grouper)
-        ordered, stuck_groups = in_order(grouper.needs)
-        assert not stuck_groups, "joining groups must not make rings"
+        ordered, stuck = in_order(grouper.needs)
+        assert not stuck, "joining groups must not make rings"
         return ordered, redirects
 
     def _read_copy(
@@ -353,6 +352,23 @@ class _Builder:
 
 FIRST_FRESH = -(1 << 32)
 """Slots of stand-ins for buffers that a schedule allocates count down from here."""
+
+
+def _ring_breaker(ring: Sequence[Group], dependencies: Dependencies) -> tuple[Root, list[UOp]]:
+    """A root that waits in a ring to read what is overwritten, and the nodes to copy for it.
+
+    Raises `ScheduleError` where nobody in the ring waits for that.
+    """
+    for writing, reading in zip(ring, [*ring[1:], ring[0]], strict=True):
+        for reader in reading.roots:
+            for writer in writing.roots:
+                nodes = dependencies.overwrites.get((reader, writer))
+                if nodes:
+                    return reader, nodes
+    raise ScheduleError(
+        reason="values need each other in a ring",
+        nodes=[repr(root.node) for group in ring for root in group.roots],
+    )
 
 
 def _in_tensor_form(node: UOp) -> bool:
