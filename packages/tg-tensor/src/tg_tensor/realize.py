@@ -12,7 +12,7 @@ from tg_uop.context import NO_MEMORY_PLANNER
 from tg_uop.ir.walk import toposort
 
 from tg_tensor.engine.run import run_linear
-from tg_tensor.multi.rules import per_device
+from tg_tensor.multi.rules import per_device, shards_of
 from tg_tensor.schedule.hazards import VIEWS
 from tg_tensor.schedule.pipeline import Schedule, ScheduleOptions, create_schedule
 from tg_tensor.schedule.protect import KERNELS, protect
@@ -81,11 +81,14 @@ def realize(
 
 def is_settled(node: UOp) -> bool:
     """Whether nothing needs to run: the value is memory without pending writes, or a number."""
-    if node.op is Ops.MULTI:
-        return all(is_settled(shard) for shard in node.src)
     below = node
     while below.op in VIEWS:
         below = below.src[0]
     if below.op is Ops.AFTER:
         return False
-    return is_in_memory(node) or is_constant(node)
+    if below.op is not Ops.MULTI:
+        return is_in_memory(node) or is_constant(node)
+    if not all(is_settled(shard) for shard in below.src):
+        return False
+    # a view of shards may need parts of other devices
+    return node is below or all(is_settled(part) for part in shards_of(node))

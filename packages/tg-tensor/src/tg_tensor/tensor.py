@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from tg_runtime import BufferSpec, Device
+from tg_runtime import BufferSpec
 from tg_runtime.memory.buffer import Buffer
 from tg_uop import DType, Ops, UOp, dtypes
 from tg_uop.dtype.value import const_value
@@ -26,7 +26,7 @@ from tg_tensor.engine.buffers import attach
 from tg_tensor.errors import DataError, GradientError
 from tg_tensor.interop.dlpack import Exporter, array_of_exporter, shared_node
 from tg_tensor.interop.numpy import as_array, node_of_array, node_of_bytes, node_of_list
-from tg_tensor.multi.shard import axis_of, shard_uop
+from tg_tensor.multi.shard import device_names, new_memory_like, shard_like_uop, shard_uop
 from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors, number
 from tg_tensor.ops.host import HostOps
 from tg_tensor.realize import realize, schedule
@@ -154,32 +154,48 @@ class Tensor(HostOps):
 
     # *** devices ***
 
-    def shard(self, devices: tuple[str, ...] | list[str], axis: int | None = None) -> Self:
-        """This value over several devices: cut along an axis, or whole on each of them."""
-        names = tuple(Device.canonicalize(name) for name in devices)
+    def shard(self, devices: tuple[str, ...] | list[str] | str, axis: int | None = None) -> Self:
+        """This value over several devices: cut along an axis, or whole on each of them.
+
+        Where the devices do not divide the axis, the first get one element more. On one device it
+        is a value like any other. Raises `ShapeError` when there is no such axis, or it has fewer
+        elements than there are devices; `ArgumentError` without devices; for a name that is no
+        device what opening it raises.
+        """
         place = None if axis is None else self._axis(axis)
+        names = device_names(devices)
+        if len(names) == 1:
+            sharded = self.to(names[0])
+            return self._of(sharded.uop) if sharded is self else sharded
         sharded = self._of(shard_uop(self.uop, names, place))
         sharded.requires_grad = self.requires_grad
         return sharded
 
-    def shard_(self, devices: tuple[str, ...] | list[str], axis: int | None = None) -> Self:
-        """`shard`, of this Tensor itself."""
+    def shard_(self, devices: tuple[str, ...] | list[str] | str, axis: int | None = None) -> Self:
+        """`shard`, of this Tensor itself, and of its gradient."""
+        if self.grad is not None:
+            self.grad = self.grad.shard(devices, axis)
         return self._take(self.shard(devices, axis))
 
     def shard_like(self, y: Self) -> Self:
         """On the devices of `y`, cut as it is."""
         if isinstance(y.device, str):
             return self.to(y.device)
-        return self.shard(y.device, axis_of(y.uop))
+        sharded = self._of(shard_like_uop(self.uop, y.uop))
+        sharded.requires_grad = self.requires_grad
+        return sharded
 
     def _replicate(self, devices: tuple[str, ...]) -> Self:
         return self.shard(devices)
+
+    def _new_memory_like(self) -> UOp:
+        return new_memory_like(self.uop)
 
     def to(self, device: DeviceName | list[str] | None) -> Self:
         """This value on another device; on several, a copy on each."""
         wanted = device_or_default(device)
         if wanted == self.device:
-            return self
+            return self._same_value()
         if isinstance(wanted, tuple):
             return self.shard(wanted)
         moved = self._of(self.uop.copy_to_device(wanted))
@@ -233,7 +249,9 @@ class Tensor(HostOps):
     def __repr__(self) -> str:
         """Shape, dtype, device and whether it is computed; runs nothing."""
         gradient = ", requires_grad" if self.requires_grad else ""
-        return f"<Tensor {self.shape} {self.dtype} on {self.device}{gradient}, {_state(self.uop)}>"
+        cut = "" if isinstance(self.device, str) else f" axis {self.uop.axis}"
+        place = f"{self.device}{cut}"
+        return f"<Tensor {self.shape} {self.dtype} on {place}{gradient}, {_state(self.uop)}>"
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         copy = self.clone()
@@ -244,8 +262,8 @@ class Tensor(HostOps):
 
     def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[object, ...]]:
         raw = bytes(self._raw_bytes(share=True))
-        device = self.device if isinstance(self.device, str) else self.device[0]
-        return _unpickle, (raw, self.dtype, self.shape, device, self.requires_grad)
+        place = (self.device, self.uop.axis)
+        return _unpickle, (raw, self.dtype, self.shape, place, self.requires_grad)
 
     # *** data from elsewhere ***
 
@@ -336,15 +354,24 @@ def _other_uops(wanted: list[UOp]) -> list[UOp]:
 def _state(node: UOp) -> str:
     while node.op in (Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND):
         node = node.src[0]
+    if node.op is Ops.MULTI and all(_state(shard) == "in memory" for shard in node.src):
+        return "in memory"
     if node.op in (Ops.BUFFER, Ops.BUFFER_VIEW):
         return "in memory"
     return f"= {node.arg}" if node.op is Ops.CONST else f"lazy {node.op.name}"
 
 
 def _unpickle(
-    raw: bytes, dtype: DType, shape: tuple[int, ...], device: str, requires_grad: bool | None
+    raw: bytes,
+    dtype: DType,
+    shape: tuple[int, ...],
+    place: tuple[DeviceName, int | None],
+    requires_grad: bool | None,
 ) -> Tensor:
-    tensor = Tensor._of(node_of_bytes(memoryview(raw), dtype, shape, device))
+    device, axis = place
+    first = device if isinstance(device, str) else device[0]
+    node = node_of_bytes(memoryview(raw), dtype, shape, first)
+    tensor = Tensor._of(node if isinstance(device, str) else shard_uop(node, device, axis))
     tensor.requires_grad = requires_grad
     return tensor
 
@@ -359,11 +386,7 @@ def _node_of(data: object, device: DeviceName | list[str] | None, dtype: DType |
         return _node_of_file(Path(data), dtype)
     place = device_or_default(device)
     if isinstance(place, tuple):
-        raise DataError(
-            given="host data",
-            reason="it goes to one device first",
-            hint="make it on one device, then call .shard(devices, axis)",
-        )
+        return shard_uop(_node_of(data, place[0], dtype), place, None)
     if isinstance(data, int | float) and not isinstance(data, np.generic):
         wanted = dtypes.from_py(data) if dtype is None else dtype
         device_node = UOp(Ops.DEVICE, arg=place)

@@ -233,14 +233,16 @@ def copy(node: UOp, grad: UOp) -> Gradients:
 def multi(node: UOp, grad: UOp) -> Gradients:
     """Each shard gets its part; of replicas, which are one value, the first gets all."""
     shards = node.src
-    if node.axis is None:
+    axis = node.arg if node.op is Ops.MULTI else None
+    if not isinstance(axis, int):
         return (grad.copy_to_device(shards[0].device), *(None for _ in shards[1:]))
     parts: list[UOp | None] = []
     start: int = 0
     for shard in shards:
-        stop = start + shard.shape[node.axis]  # type: ignore[operator]
-        bounds = [(start, stop) if i == node.axis else None for i in range(node.ndim)]
-        parts.append(grad.copy_to_device(shard.device).shrink(bounds))
+        stop = start + shard.shape[axis]  # type: ignore[operator]
+        bounds = [(start, stop) if i == axis else None for i in range(node.ndim)]
+        # the part first: a whole gradient would go to every device
+        parts.append(grad.shrink(bounds).copy_to_device(shard.device))
         start = stop
     return tuple(parts)
 
@@ -278,6 +280,7 @@ RULES: dict[Ops, Rule] = {
     Ops.CONTIGUOUS_BACKWARD: contiguous_backward,
     Ops.COPY: copy,
     Ops.MULTI: multi,
+    Ops.MSTACK: multi,
 }
 
 

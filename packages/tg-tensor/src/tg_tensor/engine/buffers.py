@@ -86,11 +86,11 @@ def memory_of_value(node: UOp) -> Buffer | MultiBuffer:
 
 def is_realized(node: UOp) -> bool:
     """Whether a value is a view of memory that has been written."""
-    if node.op is Ops.MULTI:
-        return all(is_realized(shard) for shard in node.src)
     base = node
     while base.op in GroupOp.Movement:
         base = base.src[0]
+    if base.op is Ops.MULTI:
+        return all(is_realized(shard) for shard in base.src)
     if base.op not in (Ops.BUFFER, Ops.BUFFER_VIEW):
         return False
     return buffer_of(base).is_allocated()

@@ -2,97 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import cast
 
-from tg_uop import Ops, UOp, dtypes
-from tg_uop.context import RING
+from tg_uop import Ops, UOp
+from tg_uop.context import ALL2ALL, RING
 
-RING_FROM = 1 << 18
-"""Elements from which a ring moves less than copying everything everywhere takes."""
+from tg_tensor.multi.value import along, bounds_of, concatenated, on_device
+
+LARGE = 1 << 18
+"""Elements from which moving chunks beats copying everything everywhere (over two devices)."""
+
+Collective = Callable[[Sequence[UOp], Ops, tuple[str, ...]], tuple[UOp, ...]]
 
 
-def allreduce(parts: Sequence[UOp], op: Ops) -> tuple[UOp, ...]:
-    """One result for each part, on its device, all equal to the parts combined under `op`.
+def allreduce(parts: Sequence[UOp], op: Ops, devices: tuple[str, ...]) -> tuple[UOp, ...]:
+    """One result on each device, all equal to the parts combined under `op`.
 
     The order of combination is the same on every device, so that replicas stay bit for bit alike.
     """
-    size = prod(cast(tuple[int, ...], parts[0].shape))
-    wants_ring = RING.value == 2 or (RING.value == 1 and size >= RING_FROM and len(parts) > 2)
-    if wants_ring and len(parts) > 1 and size >= len(parts):
-        return ring_allreduce(parts, op)
-    return naive_allreduce(parts, op)
+    return chosen(parts)(parts, op, devices)
 
 
-def naive_allreduce(parts: Sequence[UOp], op: Ops) -> tuple[UOp, ...]:
+def chosen(parts: Sequence[UOp]) -> Collective:
+    """The way of combining: by size and by the settings RING and ALL2ALL, this one first."""
+    shape = parts[0].shape
+    if len(parts) < 2 or not all(isinstance(dim, int) for dim in shape):
+        return naive_allreduce
+    size = prod(cast(tuple[int, ...], shape))
+    if size < len(parts):
+        return naive_allreduce
+    is_large = size >= LARGE and len(parts) > 2
+    if ALL2ALL.value == 2 or (ALL2ALL.value == 1 and is_large):
+        return all_to_all_allreduce
+    if RING.value == 2 or (RING.value == 1 and is_large):
+        return ring_allreduce
+    return naive_allreduce
+
+
+def naive_allreduce(parts: Sequence[UOp], op: Ops, devices: tuple[str, ...]) -> tuple[UOp, ...]:
     """Every device fetches every part."""
-    results = []
-    for place in parts:
-        total = on_device(parts[0], cast(str, place.device))
-        for part in parts[1:]:
-            total = total.alu(op, on_device(part, cast(str, place.device)))
-        results.append(total)
-    return tuple(results)
+    return tuple(_combined(parts, op, device) for device in devices)
 
 
-def ring_allreduce(parts: Sequence[UOp], op: Ops) -> tuple[UOp, ...]:
+def _combined(parts: Sequence[UOp], op: Ops, device: str) -> UOp:
+    total = on_device(parts[0], device)
+    for part in parts[1:]:
+        total = total.alu(op, on_device(part, device))
+    return total
+
+
+def ring_allreduce(parts: Sequence[UOp], op: Ops, devices: tuple[str, ...]) -> tuple[UOp, ...]:
     """Chunks travel around the ring twice: combined first, handed out then.
 
     Each device sends 2 (n - 1) / n of a part, however many devices there are (Patarasuk and Yuan,
     "Bandwidth optimal all-reduce algorithms", 2009).
     """
     count = len(parts)
-    shape = cast(tuple[int, ...], parts[0].shape)
-    size = prod(shape)
-    step = -(-size // count)
-    bounds = [(min(i * step, size), min((i + 1) * step, size)) for i in range(count)]
-    flat = [part.contiguous().reshape((size,)) for part in parts]
-    devices = [cast(str, part.device) for part in parts]
     gathered: list[list[UOp]] = [[] for _ in parts]
-    for first, (start, stop) in enumerate(bounds):
-        if start == stop:
-            continue
-        total = flat[first].shrink([(start, stop)])
+    for first, chunks in enumerate(_chunks(parts)):
+        total = chunks[first]
         for hop in range(1, count):
             place = (first + hop) % count
-            total = flat[place].shrink([(start, stop)]).alu(op, on_device(total, devices[place]))
+            total = chunks[place].alu(op, on_device(total, devices[place]))
         total = total.contiguous()
         for hop in range(count):
             place = (first + count - 1 + hop) % count
             total = on_device(total, devices[place])
             gathered[place].append(total)
+    return _put_together(gathered, parts)
+
+
+def all_to_all_allreduce(
+    parts: Sequence[UOp], op: Ops, devices: tuple[str, ...]
+) -> tuple[UOp, ...]:
+    """Each device combines one chunk of all parts and sends it to all others.
+
+    As much is sent as in a ring, in two rounds instead of 2 (n - 1), over all pairs of devices.
+    """
+    gathered: list[list[UOp]] = [[] for _ in parts]
+    for place, chunks in enumerate(_chunks(parts)):
+        total = _combined(chunks, op, devices[place]).contiguous()
+        for number, device in enumerate(devices):
+            gathered[number].append(on_device(total, device))
+    return _put_together(gathered, parts)
+
+
+def _chunks(parts: Sequence[UOp]) -> list[list[UOp]]:
+    """The parts flat, in as many chunks as there are parts: for each chunk, that of every part."""
+    count = len(parts)
+    size = prod(cast(tuple[int, ...], parts[0].shape))
+    lengths = [size // count + (number < size % count) for number in range(count)]
+    flat = [part.contiguous().reshape((size,)) for part in parts]
+    return [[along(part, 0, *pair) for part in flat] for pair in bounds_of(lengths)]
+
+
+def _put_together(gathered: Sequence[Sequence[UOp]], parts: Sequence[UOp]) -> tuple[UOp, ...]:
+    shape = cast(tuple[int, ...], parts[0].shape)
     return tuple(concatenated(chunks, 0).reshape(shape) for chunks in gathered)
-
-
-def on_device(value: UOp, device: str) -> UOp:
-    """The value there; itself where it is there already, or nowhere in particular."""
-    if value._device in (None, device):
-        return value
-    return value.copy_to_device(device)
-
-
-def concatenated(parts: Sequence[UOp], axis: int) -> UOp:
-    """Values of one device side by side along an axis, bit for bit."""
-    sizes = [cast(int, part.shape[axis]) for part in parts]
-    total = sum(sizes)
-    result: UOp | None = None
-    start = 0
-    for part, size in zip(parts, sizes, strict=True):
-        after = total - start - size
-        pads = [(start, after) if a == axis else (0, 0) for a in range(len(part.shape))]
-        padded = _padded(part, pads)
-        if result is None:
-            result = padded
-        else:
-            inside = UOp.const(dtypes.bool, True, shape=part.shape)  # type: ignore[arg-type]
-            result = _padded(inside, pads).alu(Ops.WHERE, padded, result)
-        start += size
-    assert result is not None, "there is at least one part"
-    return result
-
-
-def _padded(value: UOp, pads: Sequence[tuple[int, int]]) -> UOp:
-    if not any(before or after for before, after in pads):
-        return value
-    return UOp(Ops.PAD, value.dtype, (value,), tuple(pads))

@@ -14,6 +14,8 @@ from tg_tensor.engine.buffers import memory_of_value
 from tg_tensor.errors import ElementCountError, ExportError
 from tg_tensor.interop.dlpack import HOST_DEVICE
 from tg_tensor.interop.numpy import array_of_bytes, numpy_dtype
+from tg_tensor.multi.rules import split_value
+from tg_tensor.multi.value import Sharded
 from tg_tensor.ops.hashing import HashOps
 
 Nested = int | float | bool | list["Nested"]
@@ -50,9 +52,24 @@ class HostOps(HashOps):
         target = numpy_dtype(self.dtype)
         if constant is not None and target is not None:
             return memoryview(np.full(self.numel(), constant, target).tobytes())
+        if not isinstance(self.device, str):
+            return self._raw_bytes_of_shards(share=share)
         memory = self._memory()
         memory.ensure_allocated()
         return memory.as_memoryview(allow_zero_copy=share)
+
+    def _raw_bytes_of_shards(self, *, share: bool) -> memoryview:
+        """The bytes of a sharded value: its parts put together on the host."""
+        found = split_value(self.realize().uop)
+        assert isinstance(found, Sharded), "a value on several devices is in parts"
+        if found.axis is None:
+            return self._of(found.parts[0])._raw_bytes(share=share)
+        kind = np.dtype((np.void, self.dtype.itemsize))
+        parts = [
+            np.frombuffer(self._of(part)._raw_bytes(share=True), kind).reshape(part.shape)  # type: ignore[arg-type]
+            for part in found.parts
+        ]
+        return memoryview(np.concatenate(parts, found.axis).tobytes())
 
     def data(self) -> memoryview:
         """The values as a memoryview of this shape, without a copy where the host reaches them.

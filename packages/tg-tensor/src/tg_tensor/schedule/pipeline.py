@@ -281,7 +281,7 @@ class _Builder:
     def _argument(self, view: UOp) -> UOp:
         """A value that lies in memory in one piece, as an argument of a call."""
         node = view
-        offset = place_in_memory(self.indexer, view)
+        offset = place_in_memory(self.indexer, view, self.memory)
         assert offset is not None, f"{view.op} is not in memory in one piece"
         while node not in self.memory and node.op is not Ops.BUFFER:
             if node.op is Ops.BUFFER_VIEW:
@@ -308,7 +308,8 @@ class _Builder:
             elif not is_constant(node):
                 device = cast(str, node._device or self.options.default_device)
                 results[node] = _shaped(self._new_buffer(device, 0, node), node)
-        for node in dict.fromkeys(self.roots.clean.values()):
+        # of a function of several results the others are clean too, but nothing has run for them
+        for node in toposort(self.roots.wanted, _in_tensor_form):
             if node.op is Ops.AFTER and node not in results:
                 results[node] = self._settled(node)
         return results

@@ -11,7 +11,6 @@ from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.hazards import flat_effects, memory_of, version_of, written_views
 from tg_tensor.schedule.roots import OWN_MEMORY
 
-
 KERNELS = frozenset((Ops.SINK, Ops.PROGRAM))
 """What is called: the writes inside are to its arguments, which the call names."""
 
@@ -38,6 +37,8 @@ def protect(order: Iterable[UOp], sinks: Sequence[UOp], live: Iterable[UOp]) -> 
     if not effects:
         return found
     overwritten = {version_of(view) for effect in effects for view in written_views(effect)}
+    # the shards of what is written may be seen one by one
+    overwritten |= {version_of(s) for v in overwritten if v.op is Ops.MULTI for s in v.src}
     for sink in dict.fromkeys(sinks):
         # to compute a view is to read the memory, which shows what is written meanwhile
         if _is_view(sink) and _versions_read(sink, executed, overwritten)[0]:
@@ -71,6 +72,8 @@ def _versions_read(
         node = stack.pop()
         if node in overwritten:
             versions[node] = None
+            if node.op is Ops.MULTI:
+                continue
         if node.op is Ops.AFTER:
             if node in executed:
                 continue
@@ -92,7 +95,7 @@ def _is_view(value: UOp) -> bool:
     node = value
     while node.op in GroupOp.Movement or node.op in _SAME_VALUE:
         node = node.src[0]
-    return node.op in (Ops.BUFFER, Ops.BUFFER_VIEW, Ops.AFTER)
+    return node.op in (Ops.BUFFER, Ops.BUFFER_VIEW, Ops.AFTER, Ops.MULTI)
 
 
 def _copy(value: UOp, versions: Iterable[UOp], found: Protection) -> None:

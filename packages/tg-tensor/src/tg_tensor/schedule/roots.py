@@ -9,7 +9,7 @@ marked CONTIGUOUS.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import cast, final
 
@@ -225,19 +225,23 @@ IN_ONE_PIECE = frozenset((Ops.CONTIGUOUS, Ops.COPY, Ops.BUFFER, Ops.BUFFER_VIEW)
 IDENTITY: dict[Ops, object] = {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: 0}
 
 
-def place_in_memory(indexer: Indexer, value: UOp) -> int | None:
-    """At which element of its memory (or view of it) a value lies in one piece, if it does."""
-    below = value
-    while below.op in GroupOp.Movement or below.op is Ops.AFTER:
-        if below.op in (Ops.PAD, Ops.EXPAND, Ops.FLIP):
-            return None
-        below = below.src[0]
-    if below.op not in IN_ONE_PIECE:
-        return None
+def place_in_memory(indexer: Indexer, value: UOp, materialized: Container[UOp] = ()) -> int | None:
+    """At which element of its memory (or view of it) a value lies in one piece, if it does.
+
+    The memory of a value in `materialized` is its own, whatever it is a view of.
+    """
     shape = indexer.shape(value)
     whole = indexer.whole(shape)
-    base, access = indexer.in_memory(value, whole)
-    terms, offset = indexer.affine.parts(indexer.flat(base, access))
+    below, access = value, whole
+    while below not in materialized and (below.op in GroupOp.Movement or below.op is Ops.AFTER):
+        if below.op in (Ops.PAD, Ops.EXPAND, Ops.FLIP):
+            return None
+        if below.op is not Ops.AFTER:
+            access = indexer.operand(below, access)
+        below = below.src[0]
+    if below.op not in IN_ONE_PIECE and below not in materialized:
+        return None
+    terms, offset = indexer.affine.parts(indexer.flat(below, access))
     straight, _ = indexer.affine.parts(indexer.flat(value, whole))
     return offset if terms == straight else None
 

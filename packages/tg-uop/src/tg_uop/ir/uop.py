@@ -192,8 +192,8 @@ class UOp(Builders, ReduceMixin):
 
     @property
     def axis(self) -> int | None:
-        """Along which axis a MULTI is sharded, None for replicas and unsharded values."""
-        return self.arg if self.op is Ops.MULTI and isinstance(self.arg, int) else None
+        """Along which axis a value is sharded, None for replicas and values on one device."""
+        return SERVICES.axis(self)
 
     @property
     def base(self) -> Self:
@@ -349,14 +349,21 @@ class Services:
     evaluate: Callable[[UOp, Mapping[str, int]], int]
     render: Callable[[UOp], str]
     buffer: Callable[[UOp], object]
+    axis: Callable[[UOp], int | None]
 
 
 def _needs_engine(node: UOp) -> object:
     raise TypeError("a node has memory only where tg-tensor's engine is loaded")
 
 
+def _axis_of_multi(node: UOp) -> int | None:
+    """Without tg-tensor, which knows how shards spread, only a MULTI itself has an axis."""
+    return node.arg if node.op is Ops.MULTI and isinstance(node.arg, int) else None
+
+
 SERVICES = Services()
 SERVICES.buffer = _needs_engine
+SERVICES.axis = _axis_of_multi
 
 sint = int | UOp
 Variable = UOp.variable

@@ -1,0 +1,34 @@
+"""Put the bodies of functions in place of their calls, so that sharded arguments reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from tg_uop import Ops, UOp
+from tg_uop.ir.args import ParamArg
+from tg_uop.ir.walk import toposort
+
+_NOT_INSIDE = frozenset((Ops.SINK, Ops.PROGRAM, Ops.LINEAR, Ops.TUPLE))
+
+
+def without_functions(sinks: Sequence[UOp]) -> tuple[list[UOp], dict[UOp, UOp]]:
+    """The sinks with functions replaced by their bodies, and what each node below became."""
+    renamed: dict[UOp, UOp] = {}
+    for node in toposort(sinks, lambda n: n.op not in _NOT_INSIDE):
+        sources = tuple(renamed.get(s, s) for s in node.src)
+        new = node
+        if node.op is Ops.GETTUPLE and sources[0].op is Ops.FUNCTION:
+            results, *arguments = sources[0].src
+            body = _with_arguments(results.src[cast(int, node.arg)], arguments)
+            new = without_functions([body])[0][0]
+        elif sources != node.src:
+            new = UOp(node.op, node.dtype, sources, node.arg, node.tag)
+        renamed[node] = new
+    return [renamed.get(sink, sink) for sink in sinks], renamed
+
+
+def _with_arguments(body: UOp, arguments: Sequence[UOp]) -> UOp:
+    order = body.toposort(lambda n: n.op not in _NOT_INSIDE)
+    params = [node for node in order if node.op is Ops.PARAM]
+    return body.substitute({p: arguments[cast(ParamArg, p.arg).slot] for p in params})
