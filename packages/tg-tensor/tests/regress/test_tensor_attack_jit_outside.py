@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 from tg_tensor import Tensor, TinyJit
-from tg_tensor.jit.errors import JitError
 
 
 def test_pending_writes_to_what_a_step_reads_are_done_first() -> None:
@@ -86,8 +85,8 @@ def test_readers_of_state_keep_their_value(read: Callable[[Tensor], Tensor]) -> 
     assert state.tolist() == [6.0, 7.0, 8.0]
 
 
-def test_writing_a_view_of_an_argument_is_refused() -> None:
-    """The argument would have to keep its value, in other memory."""
+def test_writing_a_view_of_an_argument_writes_the_argument() -> None:
+    """As without capture."""
 
     def clear_tail(x: Tensor) -> Tensor:
         tail = x[1:]
@@ -95,8 +94,7 @@ def test_writing_a_view_of_an_argument_is_refused() -> None:
         return tail
 
     step = TinyJit(clear_tail)
-    x = Tensor([1.0, 2.0]).realize()
-    assert step(x).tolist() == [0.0]
-    assert x.tolist() == [1.0, 2.0]
-    with pytest.raises(JitError, match="view of it is written"):
-        step(x)
+    for _ in range(5):
+        x = Tensor([1.0, 2.0]).realize()
+        assert step(x).tolist() == [0.0]
+        assert x.tolist() == [1.0, 0.0]

@@ -27,7 +27,12 @@ class ConvertOps(PlaceOps):
         Raises `ShapeError` when the bytes of the last axis are no multiple of the item size.
         """
         wanted = to_dtype(dtype)
-        return self if wanted is self.dtype else self._of(self.uop.bitcast(wanted))
+        if wanted is self.dtype:
+            return self._seen_as(self.uop, Ops.NOOP)
+        node = self.uop.bitcast(wanted)
+        if wanted.itemsize != self.dtype.itemsize:
+            return self._of(node)
+        return self._seen_as(node, Ops.BITCAST, (wanted,))
 
     def is_floating_point(self) -> Truth:
         """Whether the dtype is a float."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -20,6 +21,8 @@ from tg_uop.methods.reduce import ReduceMixin
 from tg_uop.origin import user_line
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
+from tg_tensor.errors import GradientError
+from tg_tensor.ops.views import WRITABLE_VIEWS, Step, names_place, viewed, written
 
 Scalar = int | float
 """A Python number (bool included): it takes its dtype from what stands beside it."""
@@ -57,12 +60,21 @@ def live_tensors() -> list[TensorCore]:
         return [found for r in references if (found := r()) is not None]
 
 
-class TensorCore(ReduceMixin):
-    """A lazy value: `uop` says how it comes about, `grad` is what `backward` has left."""
+Origin = tuple["weakref.ref[TensorCore]", Ops, tuple[object, ...], "Origin | None"]
+"""What a view was taken from, the step that took it, and what that was taken from."""
 
-    __slots__ = ("__weakref__", "grad", "requires_grad", "uop")
+
+class TensorCore(ReduceMixin):
+    """A lazy value: `uop` says how it comes about, `grad` is what `backward` has left.
+
+    Every Tensor is a value: writing another does not change it. The one exception are the Tensors
+    that a view was taken from (`_origin`), for which a write through the view is meant.
+    """
+
+    __slots__ = ("__weakref__", "_origin", "grad", "requires_grad", "uop")
 
     uop: UOp
+    _origin: Origin | None
     grad: Self | None
     requires_grad: bool | None
 
@@ -82,6 +94,7 @@ class TensorCore(ReduceMixin):
         self.uop = uop
         self.grad = None
         self.requires_grad = requires_grad
+        self._origin = None
         _LIVE[weakref.ref(self, _forget)] = None
         if uop.source_line is None:
             uop.source_line = user_line(3)
@@ -104,9 +117,65 @@ class TensorCore(ReduceMixin):
         return tensor._of(y.copy_to_device(device_or_default(device)))
 
     def _take(self, other: Self) -> Self:
-        """Become what `other` is."""
+        """Become what `other` is, and no view of anything."""
         self.uop = other.uop
+        self._origin = None
         return self
+
+    def _seen_as(self, node: UOp, op: Ops, arg: tuple[object, ...] = ()) -> Self:
+        """A view of this Tensor, through which it can be written."""
+        view = self._of(node)
+        view._origin = (weakref.ref(self), op, arg, self._origin)
+        return view
+
+    def _same_value(self) -> Self:
+        """Another Tensor of this value, which a write to this one does not change."""
+        same = self._of(self.uop)
+        same.requires_grad = self.requires_grad
+        return same
+
+    # *** writing ***
+
+    def _origins(self) -> list[tuple[TensorCore | None, Step]]:
+        """What this is a view of, nearest first, each with the step from there; None where gone."""
+        found: list[tuple[TensorCore | None, Step]] = []
+        origin = self._origin
+        while origin is not None:
+            reference, op, arg, origin = origin
+            found.append((reference(), (op, arg)))
+        while found and found[-1][0] is None:
+            found.pop()
+        return found
+
+    def _write(self, value: UOp, *steps: Step) -> None:
+        """Write `value` to the view of this Tensor that some steps lead to.
+
+        What this is a view of is written too. Raises `GradientError` where only a part of a Tensor
+        that requires a gradient would change.
+        """
+        above = self._origins()
+        _refuse_leaves([self] if steps else [], [tensor for tensor, _ in above])
+        places = [-1] if names_place(self.uop) else []
+        places += [n for n, (t, _) in enumerate(above) if t is not None and names_place(t.uop)]
+        if not places and not above:
+            self.uop = written(self.uop, steps, value)
+            return
+        # the memory that is written is that of the outermost origin which has some
+        first = places[-1] if places else len(above) - 1
+        down = [step for _, step in above[first::-1]] if first >= 0 else []
+        outermost = self if first < 0 else above[first][0]
+        assert outermost is not None, "an origin that has memory is alive"
+        node = written(outermost.uop, [*down, *steps], value)
+        _set_down(self, above[: first + 1], node)
+        if not steps and not places:
+            self.uop = value
+        # lazy values further out follow what their view holds now
+        pending: list[Step] = []
+        for tensor, step in above[first + 1 :]:
+            pending.insert(0, step)
+            if tensor is not None:
+                node = tensor.uop = written(tensor.uop, pending, node)
+                pending = []
 
     # *** values on the host ***
 
@@ -153,7 +222,47 @@ class TensorCore(ReduceMixin):
         return self._of(UOp(op, dtype, operands))
 
     def _movement(self, op: Ops, arg: tuple[object, ...]) -> Self:
-        return self._of(self.uop._movement(op, arg))
+        view = self._of(self.uop._movement(op, arg))
+        if op in WRITABLE_VIEWS:
+            view._origin = (weakref.ref(self), op, arg, self._origin)
+        return view
+
+    def reshape(self, shape: object, *args: object) -> Self:
+        """The elements in another shape; one dimension may be -1, None keeps that of the source.
+
+        Raises `ShapeError` when the number of elements changes.
+        """
+        view = super().reshape(shape, *args)
+        return self._seen_as(self.uop, Ops.NOOP) if view is self else view
+
+    def permute(self, order: int | Sequence[int], *args: int) -> Self:
+        """The axes in another order.
+
+        Raises `ShapeError` when `order` does not name each axis once.
+        """
+        view = super().permute(order, *args)
+        return self._seen_as(self.uop, Ops.NOOP) if view is self else view
+
+    def flip(self, axis: int | Sequence[int], *args: int) -> Self:
+        """The elements along some axes in reverse order."""
+        view = super().flip(axis, *args)
+        return self._seen_as(self.uop, Ops.NOOP) if view is self else view
+
+    def shrink(self, arg: Sequence[tuple[object, object] | None]) -> Self:
+        """The elements from start to end of each axis; None keeps an axis.
+
+        Raises `ShapeError` when the bounds leave an axis.
+        """
+        view = super().shrink(arg)
+        return self._seen_as(self.uop, Ops.NOOP) if view is self else view
+
+    def expand(self, shape: object, *args: object) -> Self:
+        """Axes of size 1 repeated, and axes added in front; -1 or None keeps a dimension.
+
+        Raises `ShapeError` when an axis of another size would change.
+        """
+        view = super().expand(shape, *args)
+        return self._seen_as(self.uop, Ops.NOOP) if view is self else view
 
     def _reduce(self, op: Ops, axes: tuple[int, ...]) -> Self:
         return self._of(self.uop._reduce(op, axes))
@@ -161,7 +270,8 @@ class TensorCore(ReduceMixin):
     def cast(self, dtype: DTypeLike) -> Self:
         """The values converted to `dtype`."""
         wanted = to_dtype(dtype)
-        return self if self.uop.dtype is wanted else self._of(self.uop.cast(wanted))
+        node = self.uop
+        return self._same_value() if node.dtype is wanted else self._of(node.cast(wanted))
 
     def const_like(self, b: object) -> Self:
         """The number `b` in this Tensor's dtype, shape and device."""
@@ -297,6 +407,29 @@ class TensorCore(ReduceMixin):
 
     def __hash__(self) -> int:
         return id(self)
+
+
+def _refuse_leaves(parts: Sequence[TensorCore], wholes: Sequence[TensorCore | None]) -> None:
+    """Refuse a write to a part of a Tensor that requires a gradient: a value that training sets."""
+    if any(t is not None and t.requires_grad for t in (*parts, *wholes)):
+        raise GradientError(
+            op="a write to a part of a Tensor that requires a gradient",
+            reason="its gradient would be that of another value",
+            hint="write before requires_grad_(), assign a whole value, or write to a copy "
+            "(x = x + 0)",
+        )
+
+
+def _set_down(
+    view: TensorCore, origins: Sequence[tuple[TensorCore | None, Step]], node: UOp
+) -> None:
+    """Let the outermost of the origins be `node`, and what was taken from it views of that."""
+    for number in range(len(origins) - 1, -1, -1):
+        tensor, step = origins[number]
+        if tensor is not None:
+            tensor.uop = node
+        node = viewed(node, [step])
+    view.uop = node
 
 
 _numbers: dict[tuple[DType, type, Scalar], UOp] = {}

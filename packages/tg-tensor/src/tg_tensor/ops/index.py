@@ -16,7 +16,7 @@ from tg_uop.methods.broadcast import broadcast_shape
 from tg_uop.methods.indexing import apply_cuts, axis_cut, basic_view, expand_ellipsis
 
 from tg_tensor.ops.movement import TensorMovementOps
-from tg_tensor.ops.place import names_place
+from tg_tensor.ops.views import INDEX
 
 
 class IndexOps(TensorMovementOps):
@@ -38,7 +38,7 @@ class IndexOps(TensorMovementOps):
         """
         items = self._index_items(index)
         if not any(isinstance(item, IndexOps) for item in items):
-            return basic_view(self, items)
+            return self._seen_as(basic_view(self.uop, items), INDEX, tuple(items))
         view, positions, indices, front = self._lookup_parts(items)
         return view._looked_up(positions, indices, front)
 
@@ -219,68 +219,17 @@ class IndexOps(TensorMovementOps):
         return tensor.cast(self.dtype)
 
     def _become(self, value: Self) -> None:
-        """Take on a value of this shape and dtype, in place where there is memory."""
-        value = value._expand_to(self.shape)
-        if names_place(self.uop):
-            self.uop = self.uop.after(self.uop.store(value.uop))
-        else:
-            self.uop = value.uop
+        """Take on a value, in place where there is memory."""
+        self._write_view([slice(None)] * self.ndim, value)
 
     def _write_view(self, items: list[object], value: Self | int | float) -> None:
-        if not names_place(self.uop):
-            self._give_memory()
-        view = basic_view(self, items)
+        shape = basic_view(self.uop, items).shape
         stored = self._as_element(value)
-        if stored.ndim > view.ndim:
-            stored = stored.reshape(stored.shape[stored.ndim - view.ndim :])
-        stored = stored._expand_to(view.shape)
-        if 0 in view.shape:
-            return
-        for part, axis, start, stop in self._whole_periods(items):
-            kept = stored if axis is None else stored._part(axis, start, stop)
-            target = basic_view(self, part)
-            if names_place(target.uop):
-                self.uop = self.uop.after(target.uop.store(kept.uop))
-            else:
-                self._write_view(part, kept)
-
-    def _whole_periods(
-        self, items: list[object]
-    ) -> list[tuple[list[object], int | None, int, int]]:
-        """An index whose view needs no padding, or two of them: all but the last step, and that.
-
-        Skipping elements at the very end of an axis pads the last period, and what is padded is no
-        memory to write to. Each part comes with the axis of the value and the bounds on it.
-        """
-        if names_place(basic_view(self, items).uop):
-            return [(items, None, 0, 0)]
-        axis = result_axis = 0
-        for at, item in enumerate(items):
-            if isinstance(item, slice) and item.step not in (None, 1, -1):
-                steps = range(*item.indices(self.shape[axis]))
-                cut = axis_cut(item, self.shape[axis], axis, self.shape)
-                if len(steps) == 1:
-                    only = slice(steps[0], steps[0] + 1)
-                    return [([*items[:at], only, *items[at + 1 :]], None, 0, 0)]
-                if len(steps) > 1 and (cut.stop - cut.start) % abs(cut.step):  # type: ignore[operator]
-                    count, step = len(steps), steps.step
-                    edge = steps[-2] + (1 if step > 0 else -1)
-                    most = slice(steps[0], edge if edge >= 0 else None, step)
-                    last = slice(steps[-1], steps[-1] + 1)
-                    return [
-                        ([*items[:at], most, *items[at + 1 :]], result_axis, 0, count - 1),
-                        ([*items[:at], last, *items[at + 1 :]], result_axis, count - 1, count),
-                    ]
-            axis += item is not None
-            result_axis += not _is_int(item)
-        raise AssertionError("a view that is no memory skips elements of some axis")
-
-    def _give_memory(self) -> None:
-        """Memory of its own for a lazy value, so that parts of it can be written."""
-        assert isinstance(self.device, str), "a sharded value has memory on each device"
-        memory = UOp.new_buffer(self.device, math.prod(self.shape), self.dtype)
-        place = memory.reshape(self.shape)
-        self.uop = place.after(place.store(self.uop))
+        if stored.ndim > len(shape):
+            stored = stored.reshape(stored.shape[stored.ndim - len(shape) :])
+        stored = stored._expand_to(shape)
+        if 0 not in shape:
+            self._write(stored.uop, (INDEX, tuple(items)))
 
     def _write_lookup(self, items: list[object], value: Self | int | float) -> None:
         """Give each element the value of the last index that names it, if there is one."""

@@ -1,35 +1,12 @@
-"""Where a value lies in memory: which nodes name a place, and writing into it."""
+"""Assignment: a value written into the memory of a Tensor."""
 
 from __future__ import annotations
 
 from typing import Self
 
-from tg_uop import GroupOp, Ops, UOp
-
 from tg_tensor.errors import AssignError
 from tg_tensor.ops.random import RandomOps
-
-_PLACES = frozenset((Ops.BUFFER, Ops.BUFFER_VIEW, Ops.PARAM, Ops.MULTI))
-# an element of memory may appear once only in what is written to
-_WRITABLE_VIEWS = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP))
-
-
-def names_place(node: UOp) -> bool:
-    """Whether the node is memory, a view of it, or that after effects: it can be written."""
-    while node.op in _WRITABLE_VIEWS or node.op is Ops.AFTER:
-        node = node.src[0]
-    if node.op is Ops.MULTI:
-        return all(names_place(shard) for shard in node.src)
-    return node.op in _PLACES
-
-
-def is_realized(node: UOp) -> bool:
-    """Whether the value exists: a view of memory without pending effects."""
-    while node.op in GroupOp.Movement:
-        node = node.src[0]
-    if node.op is Ops.MULTI:
-        return all(is_realized(shard) for shard in node.src)
-    return node.op in (Ops.BUFFER, Ops.BUFFER_VIEW)
+from tg_tensor.ops.views import repeats_memory
 
 
 class PlaceOps(RandomOps):
@@ -38,18 +15,22 @@ class PlaceOps(RandomOps):
     __slots__ = ()
 
     def assign(self, x: object) -> Self:
-        """Write `x` into the memory of this Tensor, when it is next realized.
+        """Write `x`, broadcast to this shape, into the memory of this Tensor, when it is needed.
 
-        A lazy value has no memory yet and just becomes `x`. A number takes this dtype. Raises
-        `AssignError` when shape, dtype or device differ.
+        Of a view, what it was taken from is written; other Tensors keep their values. A lazy value
+        has no memory yet and just becomes `x`. A number takes this dtype. Raises `AssignError` when
+        shape, dtype or device do not fit, or when this repeats elements of memory.
         """
         value = self._assigned_value(x)
-        if value.uop is self.uop:
-            return self
-        if names_place(self.uop):
-            self.uop = self.uop.after(self.uop.store(value.uop))
-        else:
-            self.uop = value.uop
+        if repeats_memory(self.uop):
+            raise AssignError(
+                target=_described(self),
+                value=_described(value),
+                reason="it is an expanded view, in which elements of memory appear more than once",
+                hint="write to what was expanded, or call contiguous() first",
+            )
+        if value.uop is not self.uop:
+            self._write(value.uop)
         return self
 
     def _assigned_value(self, x: object) -> Self:
@@ -59,7 +40,7 @@ class PlaceOps(RandomOps):
         reason = ""
         if value.dtype is not self.dtype:
             reason, hint = "the dtypes differ", "cast the value first"
-        elif value.shape != self.shape and value.numel() != 1:
+        elif not _fits(value.shape, self.shape):
             reason, hint = "the shapes differ", "reshape or expand the value first"
         elif value.uop._device not in (None, self.uop._device):
             reason, hint = "the devices differ", "move the value with .to() first"
@@ -67,11 +48,20 @@ class PlaceOps(RandomOps):
             raise AssignError(
                 target=_described(self), value=_described(value), reason=reason, hint=hint
             )
-        return (
-            value.reshape((1,) * self.ndim)._expand_to(self.shape)
-            if (value.shape != self.shape)
-            else value
-        )
+        if value.shape == self.shape:
+            return value
+        added = value.ndim - self.ndim
+        fitted = value.reshape(value.shape[added:]) if added > 0 else value
+        return fitted._expand_to(self.shape)
+
+
+def _fits(value: tuple[object, ...], target: tuple[object, ...]) -> bool:
+    """Whether a shape can be broadcast to another; axes of size 1 in front are too many or few."""
+    if value == target:
+        return True
+    added = max(len(value) - len(target), 0)
+    pairs = zip(reversed(value), reversed(target), strict=False)
+    return all(size == 1 for size in value[:added]) and all(s in (1, t) for s, t in pairs)
 
 
 def _described(tensor: RandomOps) -> str:
