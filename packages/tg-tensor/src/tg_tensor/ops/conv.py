@@ -11,12 +11,12 @@ from tg_uop.methods.windows import Window
 from tg_tensor.autograd.composites import slide_noted
 from tg_tensor.defaults import DTypeLike
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.matmul import MatmulOps
+from tg_tensor.ops.grids import GridOps
 
 Sizes = int | Sequence[int]
 
 
-class ConvOps(MatmulOps):
+class ConvOps(GridOps):
     """Convolutions of any number of spatial axes."""
 
     __slots__ = ()

@@ -42,10 +42,6 @@ class TensorElementwiseOps(ConvertOps):
 
     # *** mixes ***
 
-    def lerp(self, end: Self, weight: Self | float) -> Self:
-        """self + weight * (end - self)."""
-        return self + (end - self) * weight
-
     def logaddexp(self, other: Self) -> Self:
         """log(exp(self) + exp(other)), without overflow."""
         left, right = self._as_float()._in_order(other, False)

@@ -170,10 +170,6 @@ class ScatterOps(IndexOps):
         counter = self._iota(num_classes, self.device, dtypes.int32)
         return self.unsqueeze(-1).eq(counter.cast(self.dtype)).cast(dtypes.default_int)
 
-    def masked_fill(self, mask: Self, value: Self | int | float) -> Self:
-        """`value` where the mask holds, else this."""
-        return mask.where(value, self)
-
     def nonzero(self) -> Self:
         """The positions that are not 0, one row each; needs the values now."""
         found = np.argwhere(self.ne(0).numpy() if not self.dtype.is_bool else self.numpy())
