@@ -167,7 +167,8 @@ class Tensor(HostOps):
         if len(names) == 1:
             sharded = self.to(names[0])
             return self._of(sharded.uop) if sharded is self else sharded
-        sharded = self._of(shard_uop(self.uop, names, place))
+        is_there = self.device == names and self.uop.axis == place
+        sharded = self._of(self.uop if is_there else shard_uop(self.uop, names, place))
         sharded.requires_grad = self.requires_grad
         return sharded
 
@@ -188,8 +189,11 @@ class Tensor(HostOps):
     def _replicate(self, devices: tuple[str, ...]) -> Self:
         return self.shard(devices)
 
-    def _new_memory_like(self) -> UOp:
-        return new_memory_like(self.uop)
+    def _cut_like(self, model: Self) -> Self:
+        return self if isinstance(model.device, str) else self.shard_like(model)
+
+    def _new_memory_like(self, dtype: DType) -> UOp:
+        return new_memory_like(self.uop, dtype)
 
     def to(self, device: DeviceName | list[str] | None) -> Self:
         """This value on another device; on several, a copy on each."""

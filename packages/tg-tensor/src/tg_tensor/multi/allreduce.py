@@ -9,7 +9,7 @@ from typing import cast
 from tg_uop import Ops, UOp
 from tg_uop.context import ALL2ALL, RING
 
-from tg_tensor.multi.value import along, bounds_of, concatenated, on_device
+from tg_tensor.multi.value import along, bounds_of, computed_once, concatenated, on_device
 
 LARGE = 1 << 18
 """Elements from which moving chunks beats copying everything everywhere (over two devices)."""
@@ -22,7 +22,7 @@ def allreduce(parts: Sequence[UOp], op: Ops, devices: tuple[str, ...]) -> tuple[
 
     The order of combination is the same on every device, so that replicas stay bit for bit alike.
     """
-    return chosen(parts)(parts, op, devices)
+    return chosen(parts)(computed_once(parts), op, devices)
 
 
 def chosen(parts: Sequence[UOp]) -> Collective:

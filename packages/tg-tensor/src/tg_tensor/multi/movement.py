@@ -12,6 +12,7 @@ from tg_tensor.multi.value import (
     Dim,
     Sharded,
     along,
+    computed_once,
     gathered,
     is_empty,
     joined_on,
@@ -151,7 +152,8 @@ def _shrink(node: UOp, value: Sharded, axis: int) -> Sharded | None:
     pieces = [part for part in parts if not is_empty(part)]
     if not pieces:
         return Sharded(tuple(parts), axis, value.devices)
-    copies = tuple(joined_on(pieces, axis, device) for device in value.devices)
+    sent = computed_once(pieces)
+    copies = tuple(joined_on(sent, axis, device) for device in value.devices)
     return Sharded(copies, None, value.devices)
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from tg_uop import Ops, UOp
+from tg_uop import Ops, UOp, dtypes
 
-from tg_tensor.multi.errors import ShardError
 from tg_tensor.multi.movement import KEPT, moved
-from tg_tensor.multi.value import Effects, Located, Sharded, along, piece_on, whole_on
+from tg_tensor.multi.value import Dim, Effects, Located, Sharded, along, piece_on, whole_on
 
 
 def stores(node: UOp, base: Sharded, chain: Sequence[UOp], value: Located) -> Effects:
     """The STORE `node` as stores on the devices of `base`, whose views by `chain` it writes."""
-    numbers, target = written_parts(base, chain)
+    found = written_parts(base, chain)
+    if found is None:
+        return _stored_through_mask(node, base, chain, value)
+    numbers, target = found
     effects: list[list[UOp]] = [[] for _ in base.devices]
     if target.axis is None:
         for number, part, device in zip(numbers, target.parts, target.devices, strict=True):
@@ -40,10 +42,13 @@ def _stored(node: UOp, target: UOp, value: UOp) -> UOp:
     return UOp(node.op, node.dtype, (target, value), node.arg, node.tag)
 
 
-def written_parts(base: Sharded, chain: Sequence[UOp]) -> tuple[list[int], Sharded]:
-    """The parts of a view of `base` in the order of the view, and on which devices they are.
+# *** views in parts ***
 
-    Raises `ShardError` for a view whose parts are no views of the shards.
+
+def written_parts(base: Sharded, chain: Sequence[UOp]) -> tuple[list[int], Sharded] | None:
+    """The parts of a view of `base` in the order of the view, and which device each is on.
+
+    None for a view whose parts are no views of the shards.
     """
     numbers = list(range(len(base.parts)))
     value = base
@@ -51,29 +56,34 @@ def written_parts(base: Sharded, chain: Sequence[UOp]) -> tuple[list[int], Shard
         axis = value.axis
         if axis is None:
             value = moved(view, value)
-        elif view.op is Ops.FLIP and axis in cast(tuple[int, ...], view.arg):
+            continue
+        if view.op is Ops.FLIP and axis in cast(tuple[int, ...], view.arg):
             numbers.reverse()
-            flipped = tuple(
-                UOp(view.op, view.dtype, (part,), view.arg) for part in reversed(value.parts)
-            )
-            value = Sharded(flipped, axis, value.devices[::-1])
-        elif view.op is Ops.SHRINK:
-            numbers, value = _shrunk(view, numbers, value)
-        else:
-            kept = KEPT[view.op](view, value, axis)
-            if kept is None:
-                raise _not_in_parts(view, value)
-            value = kept
+            value = _flipped(view, value)
+            continue
+        shrunk = _shrunk(view, numbers, value) if view.op is Ops.SHRINK else (numbers, value)
+        if shrunk is None:
+            return None
+        kept = shrunk[1] if view.op is Ops.SHRINK else KEPT[view.op](view, value, axis)
+        if kept is None:
+            return None
+        numbers, value = shrunk[0], kept
     return numbers, value
 
 
-def _shrunk(view: UOp, numbers: list[int], value: Sharded) -> tuple[list[int], Sharded]:
+def _flipped(view: UOp, value: Sharded) -> Sharded:
+    parts = tuple(UOp(view.op, view.dtype, (part,), view.arg) for part in reversed(value.parts))
+    return Sharded(parts, value.axis, value.devices[::-1])
+
+
+def _shrunk(view: UOp, numbers: list[int], value: Sharded) -> tuple[list[int], Sharded] | None:
+    """What is left of the parts; what lies on one device is whole there."""
     axis = value.axis
     assert axis is not None, "copies are shrunk as they are"
-    asked = view.movement_arg
-    start, stop = cast(tuple[object, object], asked[axis])
+    asked = cast(tuple[tuple[Dim, Dim], ...], view.movement_arg)
+    start, stop = asked[axis]
     if not isinstance(start, int) or not isinstance(stop, int):
-        raise _not_in_parts(view, value)
+        return None
     rest = [None if a == axis else pair for a, pair in enumerate(asked)]
     kept_numbers, parts, devices = [], [], []
     rows = zip(numbers, value.parts, value.bounds(), value.devices, strict=True)
@@ -81,16 +91,44 @@ def _shrunk(view: UOp, numbers: list[int], value: Sharded) -> tuple[list[int], S
         low, high = max(start, begin), min(stop, end)
         if low < high:
             kept_numbers.append(number)
-            parts.append(along(part.shrink(rest), axis, low - begin, high - begin))  # type: ignore[arg-type]
+            parts.append(along(part.shrink(rest), axis, low - begin, high - begin))
             devices.append(device)
-    return kept_numbers, Sharded(tuple(parts), axis, tuple(devices))
+    left = axis if len(parts) > 1 else None
+    return kept_numbers, Sharded(tuple(parts), left, tuple(devices))
 
 
-def _not_in_parts(view: UOp, value: Sharded) -> ShardError:
-    return ShardError(
-        op="a write",
-        reason=f"a {view.op.name} of shape {view.src[0].shape}, in parts of "
-        f"{value.sizes(cast(int, value.axis))} along axis {value.axis} on {value.devices}, "
-        f"to shape {view.shape} is no view of the parts",
-        hint="write to the Tensor itself, or gather it on one device with .to() first",
-    )
+# *** other views ***
+
+
+def _stored_through_mask(node: UOp, base: Sharded, chain: Sequence[UOp], value: Located) -> Effects:
+    """Each part is written as a whole: the value where the view looks, else what is there."""
+    effects = []
+    bounds = None if base.axis is None else base.bounds()
+    for number, (part, device) in enumerate(zip(base.parts, base.devices, strict=True)):
+        shape = chain[-1].shape
+        wanted = whole_on(value, device)
+        wanted = wanted if wanted.shape == shape else wanted._expand_to(shape)
+        inside = UOp.const(dtypes.bool, True)._expand_to(shape)
+        for view in reversed(chain):
+            wanted, inside = _undone(view, wanted), _undone(view, inside)
+        if base.axis is not None and bounds is not None:
+            wanted = along(wanted, base.axis, *bounds[number])
+            inside = along(inside, base.axis, *bounds[number])
+        effects.append((_stored(node, part, inside.alu(Ops.WHERE, wanted, part)),))
+    return Effects(tuple(effects))
+
+
+def _undone(view: UOp, value: UOp) -> UOp:
+    """The elements of a view at their places in what it views; zeros beside them."""
+    below = view.src[0].shape
+    if view.op is Ops.RESHAPE:
+        return value._sized(Ops.RESHAPE, below)
+    if view.op is Ops.PERMUTE:
+        order = cast(tuple[int, ...], view.arg)
+        return value.permute(tuple(order.index(axis) for axis in range(len(order))))
+    if view.op is Ops.FLIP:
+        return value.flip(cast(tuple[int, ...], view.arg))
+    assert view.op is Ops.SHRINK, f"{view.op} is no view that can be written"
+    asked = cast(tuple[tuple[Dim, Dim], ...], view.movement_arg)
+    pairs = zip(asked, cast(tuple[Dim, ...], below), strict=True)
+    return value._pad_zeros([(start, size - stop) for (start, stop), size in pairs])

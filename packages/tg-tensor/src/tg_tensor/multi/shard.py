@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tg_runtime import Device
-from tg_uop import Ops, UOp
+from tg_uop import DType, Ops, UOp
 from tg_uop.errors import ShapeError
 from tg_uop.ir.uop import SERVICES
 
@@ -69,7 +69,8 @@ def shard_like_uop(value: UOp, model: UOp) -> UOp:
     found = split_value(model)
     assert isinstance(found, Sharded), "the model is on several devices"
     if found.axis is None:
-        return shard_uop(value, found.devices, None)
+        has_copies = value._device == found.devices and axis_of(value) is None
+        return value if has_copies else shard_uop(value, found.devices, None)
     if found.axis >= value.ndim:
         raise ShapeError(
             op="shard_like",
@@ -82,7 +83,7 @@ def shard_like_uop(value: UOp, model: UOp) -> UOp:
     return shard_uop(value, found.devices, found.axis)
 
 
-def new_memory_like(model: UOp) -> UOp:
+def new_memory_like(model: UOp, dtype: DType) -> UOp:
     """Memory for a value on several devices, cut as it is."""
     found = split_value(model)
     assert isinstance(found, Sharded), "the model is on several devices"
@@ -92,7 +93,7 @@ def new_memory_like(model: UOp) -> UOp:
         count = 1
         for dim in shape:
             count *= dim
-        shards.append(UOp.new_buffer(device, count, part.dtype).reshape(shape))
+        shards.append(UOp.new_buffer(device, count, dtype).reshape(shape))
     return shards[0].multi(*shards[1:], axis=found.axis)
 
 

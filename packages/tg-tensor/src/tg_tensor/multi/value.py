@@ -116,8 +116,19 @@ def gathered(value: Sharded) -> Sharded:
     """All of the value on every device."""
     if value.axis is None:
         return value
-    parts = tuple(whole_on(value, device) for device in value.devices)
+    sent = Sharded(computed_once(value.parts), value.axis, value.devices)
+    parts = tuple(whole_on(sent, device) for device in value.devices)
     return Sharded(parts, None, value.devices)
+
+
+def computed_once(parts: Sequence[UOp]) -> tuple[UOp, ...]:
+    """Parts that are sent and used where they are too: for both, each is computed once."""
+    return tuple(p if p.base.op in _IN_MEMORY else p.contiguous() for p in parts)
+
+
+_IN_MEMORY = frozenset(
+    (Ops.BUFFER, Ops.BUFFER_VIEW, Ops.AFTER, Ops.COPY, Ops.CONTIGUOUS, Ops.CONST, Ops.PARAM)
+)
 
 
 def on_all(value: Located, devices: tuple[str, ...]) -> Sharded:
@@ -136,7 +147,8 @@ def cut(value: Sharded, axis: int, sizes: Sequence[int]) -> Sharded:
         rows = zip(value.parts, bounds_of(sizes), strict=True)
         parts = tuple(along(part, axis, *pair) for part, pair in rows)
     else:
-        parts = tuple(piece_on(value, axis, *pair, device) for pair, device in places)
+        sent = Sharded(computed_once(value.parts), value.axis, value.devices)
+        parts = tuple(piece_on(sent, axis, *pair, device) for pair, device in places)
     return Sharded(parts, axis, value.devices)
 
 

@@ -9,10 +9,10 @@ from tg_uop.dtype.promote import sum_acc_dtype
 from tg_uop.methods.reduce import Axis
 
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.sort import SortOps
+from tg_tensor.ops.adaptive import AdaptivePoolOps
 
 
-class NormOps(SortOps):
+class NormOps(AdaptivePoolOps):
     """Layers that normalize, and dropout."""
 
     __slots__ = ()
@@ -70,6 +70,6 @@ class NormOps(SortOps):
             return self
         if p == 1:
             return self.const_like(0)
-        drawn = self.rand(self.shape, device=self.device, dtype=dtypes.float32, contiguous=False)
+        drawn = self.rand_like(dtype=dtypes.float32, contiguous=False)
         kept = (drawn >= p).contiguous()
         return kept.where(self, 0) * (1 / (1 - p))

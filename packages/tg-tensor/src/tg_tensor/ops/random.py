@@ -97,15 +97,20 @@ class RandomOps(CreateOps):
 
     @classmethod
     def _draw(cls, shape: Sequence[int], device: DeviceName | None) -> Self:
-        """64 random bits an element; the counter moves on."""
+        """64 random bits an element; the counter moves on.
+
+        Several devices draw the numbers that the first would draw, each for itself: only key and
+        counter are sent, and of a value that is cut each draws its part.
+        """
         place = device_or_default(device)
         first = place if isinstance(place, str) else place[0]
         state = cls._state(first)
         count = math.prod(shape)
         state.counter.assign(state.counter + count)
-        key, counter = cls._of(state.key.uop), cls._of(state.counter.uop) - count
-        drawn = cls._random_words(key, counter, count).reshape(tuple(shape))
-        return drawn if isinstance(place, str) else drawn._replicate(place)
+        key, counter = cls._of(state.key.uop), cls._of(state.counter.uop)
+        if not isinstance(place, str):
+            key, counter = key._replicate(place), counter._replicate(place)
+        return cls._random_words(key, counter - count, count).reshape(tuple(shape))
 
     def _replicate(self, devices: tuple[str, ...]) -> Self:
         raise NotImplementedError
@@ -137,8 +142,16 @@ class RandomOps(CreateOps):
         return tensor
 
     def rand_like(self, **kwargs: object) -> Self:
-        """`rand` in this shape, dtype and device."""
-        return self.rand(self.shape, **self._like(kwargs))  # type: ignore[arg-type]
+        """`rand` in this shape, dtype and device; of a sharded Tensor cut as that is."""
+        like = self._like(kwargs)
+        if isinstance(self.device, str) or like["device"] != self.device:
+            return self.rand(self.shape, **like)  # type: ignore[arg-type]
+        contiguous = like.pop("contiguous", True)
+        drawn = self.rand(self.shape, contiguous=False, **like)  # type: ignore[arg-type]
+        own = drawn._cut_like(self)
+        tensor = own.contiguous() if contiguous else own
+        tensor.requires_grad = drawn.requires_grad
+        return tensor
 
     def _like(self, kwargs: dict[str, object]) -> dict[str, object]:
         """The arguments with this dtype and device where they say nothing."""
@@ -214,22 +227,21 @@ class RandomOps(CreateOps):
         if kwargs:
             raise TypeError(f"randn takes no argument {sorted(kwargs)}")
         wanted = dtypes.default_float if dtype is None else to_dtype(dtype)
-        sizes = shape_of(shape)
-        words = cls._draw(sizes, device)
-        wide = wanted if wanted.itemsize >= 4 else dtypes.float32
-        # 1 - u is never 0, so the logarithm is finite; both halves of a word are independent
-        radius = ((1 - _unit_interval(words, wide)).log() * -2).sqrt()
-        angle = _unit_interval(words << 32, wide) * (2 * math.pi)
-        tensor = (radius * angle.cos()).cast(wanted).contiguous()
+        tensor = _normal(cls._draw(shape_of(shape), device), wanted).contiguous()
         tensor.requires_grad = requires_grad
         return tensor
 
     def randn_like(
         self, dtype: DTypeLike | None = None, requires_grad: bool | None = None, **kwargs: object
     ) -> Self:
-        """`randn` in this shape, dtype and device."""
+        """`randn` in this shape, dtype and device; of a sharded Tensor cut as that is."""
         like = self._like({"dtype": dtype, **kwargs})
-        return self.randn(self.shape, requires_grad=requires_grad, **like)  # type: ignore[arg-type]
+        if isinstance(self.device, str) or like["device"] != self.device:
+            return self.randn(self.shape, requires_grad=requires_grad, **like)  # type: ignore[arg-type]
+        words = self._draw(self.shape, self.device)
+        tensor = _normal(words._cut_like(self), to_dtype(like["dtype"])).contiguous()  # type: ignore[arg-type]
+        tensor.requires_grad = requires_grad
+        return tensor
 
     @classmethod
     def normal(
@@ -278,6 +290,15 @@ class RandomOps(CreateOps):
 
 
 T = TypeVar("T", bound=RandomOps)
+
+
+def _normal(words: T, dtype: DType) -> T:
+    """64 random bits as a number of the normal distribution."""
+    wide = dtype if dtype.itemsize >= 4 else dtypes.float32
+    # 1 - u is never 0, so the logarithm is finite; both halves of a word are independent
+    radius = ((1 - _unit_interval(words, wide)).log() * -2).sqrt()
+    angle = _unit_interval(words << 32, wide) * (2 * math.pi)
+    return (radius * angle.cos()).cast(dtype)
 
 
 def _unit_interval(words: T, dtype: DType) -> T:
