@@ -1,130 +1,385 @@
-"""Matrix decompositions by fixed numbers of steps, as a lazy graph wants them."""
+"""Norms, and products of vectors and matrices other than `dot`."""
 
 from __future__ import annotations
 
-from typing import Self
+import math
+from collections.abc import Sequence
+from typing import Self, TypeVar
 
 from tg_uop import dtypes
 from tg_uop.errors import ShapeError
+from tg_uop.methods.broadcast import broadcast_shape
 
-from tg_tensor.ops.attention import AttentionOps
+from tg_tensor.defaults import DTypeLike
+from tg_tensor.errors import ArgumentError
+from tg_tensor.ops.solve import SolveOps
 
-_SWEEPS = 10
+Dims = int | Sequence[int] | None
+L = TypeVar("L", bound="LinalgOps")
 
 
-class LinalgOps(AttentionOps):
-    """QR and singular values."""
+class LinalgOps(SolveOps):
+    """Norms and products."""
 
     __slots__ = ()
 
-    def qr(self) -> tuple[Self, Self]:
-        """Q with orthonormal columns, square, and R upper triangular, with Q @ R = self.
+    # *** norms ***
 
-        By Householder reflections (Golub and Van Loan, 5.2), one a column. Raises `ShapeError` for
-        less than two axes.
+    def vector_norm(
+        self,
+        ord: float = 2,
+        dim: Dims = None,
+        keepdim: bool = False,
+        dtype: DTypeLike | None = None,
+    ) -> Self:
+        """(sum |x|^ord)^(1/ord) over axes (all if None); the largest size for inf, the smallest
+        for -inf, the number of elements that are not 0 for 0.
+
+        The gradient of the norm of zeros is 0.
         """
-        self._check_matrix("qr")
-        *batch, rows, columns = self.shape
-        r = self._as_float()
-        q = r._identity(rows).expand((*batch, rows, rows))
-        line = self._iota(rows, self.device, dtypes.int32)
-        for column in range(min(rows - 1, columns)):
-            below = line >= column
-            x = below.where(r._part(r.ndim - 1, column, column + 1).squeeze(-1), 0)
-            pivot = line.eq(column)
-            head = pivot.where(x, 0).sum(-1, keepdim=True)
-            length = x.square().sum(-1, keepdim=True).sqrt()
-            # away from cancellation: the sign of the pivot
-            shift = (head < 0).where(-length, length)
-            v = pivot.where(x + shift, x)
-            size = v.square().sum(-1, keepdim=True)
-            w = v * (2 / size.eq(0).where(1.0, size))
-            row, across = v.unsqueeze(-2), w.unsqueeze(-1)
-            r = (r - across @ (row @ r)).contiguous()
-            q = (q - (q @ v.unsqueeze(-1)) @ w.unsqueeze(-2)).contiguous()
-        position = self._iota(columns, self.device, dtypes.int32)
-        upper = line.unsqueeze(-1) <= position
-        return q, upper.where(r, 0)
+        x = self._as_float() if dtype is None else self.cast(dtype)
+        size = x.abs()
+        if ord == math.inf:
+            return size.max(dim, keepdim) if self.numel() else size.sum(dim, keepdim)
+        if ord == -math.inf:
+            return size.min(dim, keepdim)
+        if ord == 0:
+            return x.ne(0).sum(dim, keepdim).cast(x.dtype)
+        if ord == 1:
+            return size.sum(dim, keepdim)
+        wide = x._as_solvable()
+        if ord == 2:
+            return _safe_root(wide.square().sum(dim, keepdim), 0.5).cast(x.dtype)
+        if float(ord).is_integer() and ord > 0:
+            return _safe_root((wide.abs() ** ord).sum(dim, keepdim), 1 / ord).cast(x.dtype)
+        # a power that is infinite at 0 gives no NaN there
+        is_zero = wide.eq(0)
+        at_zero = 0.0 if ord > 0 else math.inf
+        powers = is_zero.where(at_zero, is_zero.where(1.0, wide.abs()) ** ord)
+        return _safe_root(powers.sum(dim, keepdim), 1 / ord).cast(x.dtype)
 
-    def _identity(self, size: int) -> Self:
+    def matrix_norm(
+        self,
+        ord: float | str | None = "fro",
+        dim: tuple[int, int] = (-2, -1),
+        keepdim: bool = False,
+        dtype: object = None,
+    ) -> Self:
+        """A norm of matrices in two axes: "fro" (None too), "nuc", inf, -inf, 1, -1, 2, -2.
+
+        Raises `ArgumentError` for another norm, `ShapeError` unless two axes are named.
+        """
+        x = self._as_float() if dtype is None else self.cast(dtype)  # type: ignore[arg-type]
+        x._check_matrix("matrix_norm")
+        rows, columns = x._axis(dim[0]), x._axis(dim[1])
+        if rows == columns:
+            raise ShapeError(
+                op="matrix_norm", shapes=(self.shape,), reason="one axis is named twice"
+            )
+        if ord in ("fro", None):
+            return x.vector_norm(2, (rows, columns), keepdim)
+        if ord in (1, -1, math.inf, -math.inf):
+            summed, other = (rows, columns) if abs(float(ord)) == 1 else (columns, rows)
+            sums = x.abs().sum(summed, keepdim=True)
+            found = sums.max(other, True) if float(ord) > 0 else sums.min(other, True)
+        elif ord in ("nuc", 2, -2):
+            rest = [axis for axis in range(x.ndim) if axis not in (rows, columns)]
+            s = x.permute([*rest, rows, columns]).svdvals()
+            last = s.shape[-1] - 1
+            if ord == "nuc":
+                found = s.sum(-1)
+            else:
+                place = 0 if ord == 2 else last
+                found = s._part(s.ndim - 1, place, place + 1).squeeze(-1)
+            sizes = tuple(1 if axis in (rows, columns) else n for axis, n in enumerate(x.shape))
+            found = found.reshape(sizes)
+        else:
+            expected = "'fro', 'nuc', inf, -inf, 1, -1, 2 or -2"
+            raise ArgumentError(op="matrix_norm", argument="ord", given=ord, expected=expected)
+        return found if keepdim else found.squeeze((rows, columns))
+
+    def norm(
+        self,
+        p: float | str | None = "fro",
+        dim: Dims = None,
+        keepdim: bool = False,
+        dtype: DTypeLike | None = None,
+    ) -> Self:
+        """The vector norm of order `p` over axes, with "fro" (None too) of order 2; "nuc" is the
+        sum of the singular values of a matrix.
+        """
+        if p == "nuc":
+            axes = (-2, -1) if dim is None else dim
+            return self.matrix_norm("nuc", axes, keepdim, dtype)  # type: ignore[arg-type]
+        if isinstance(p, str) and p != "fro":
+            raise ArgumentError(op="norm", argument="p", given=p, expected="a number, 'fro', 'nuc'")
+        return self.vector_norm(2 if p in ("fro", None) else p, dim, keepdim, dtype)  # type: ignore[arg-type]
+
+    def cdist(self, other: Self, p: float = 2.0) -> Self:
+        """The distances of order `p` between rows: shapes (..., m, k) and (..., n, k) give
+        (..., m, n); batches broadcast. The gradient at distance 0 is 0.
+
+        Raises `ShapeError` when the last axes differ.
+        """
+        self._check_matrix("cdist")
+        other._check_matrix("cdist")
+        if self.shape[-1] != other.shape[-1]:
+            raise ShapeError(
+                op="cdist",
+                shapes=(self.shape, other.shape),
+                reason=f"rows of {self.shape[-1]} and of {other.shape[-1]} have no distance",
+            )
+        return (self.unsqueeze(-2) - other.unsqueeze(-3)).vector_norm(p, -1)
+
+    # *** diagonals ***
+
+    def trace(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
+        """The sum of a diagonal of two axes."""
+        return self.diagonal(offset, dim1, dim2).sum(-1)
+
+    def diag(self, diagonal: int = 0) -> Self:
+        """The square matrix with this vector on a diagonal; of a matrix its diagonal.
+
+        Raises `ArgumentError` for other numbers of axes.
+        """
+        if self.ndim == 2:
+            return self.diagonal(diagonal)
+        if self.ndim != 1:
+            raise ArgumentError(
+                op="diag",
+                argument="self",
+                given=self.shape,
+                expected="a vector or a matrix (see diagonal, diag_embed)",
+            )
+        return self.diag_embed(diagonal)
+
+    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Self:
+        """Square matrices in two axes of the result, with the last axis on a diagonal.
+
+        Raises `ShapeError` when the two axes are one.
+        """
+        count = self.shape[-1]
+        size = count + abs(offset)
+        first, second = self._axis(dim1, extra=1), self._axis(dim2, extra=1)
+        if first == second:
+            raise ShapeError(
+                op="diag_embed", shapes=(self.shape,), reason="one axis is named twice"
+            )
         line = self._iota(size, self.device, dtypes.int32)
-        return line.unsqueeze(-1).eq(line).cast(self.dtype)
+        on_diagonal = (line.unsqueeze(-1) + offset).eq(line)
+        # the vector lies along the rows or the columns, whichever starts at 0
+        keep = [(0, 0)] * (self.ndim - 1)
+        padded = self._pad_zeros([*keep, (max(offset, 0), max(-offset, 0))])
+        value = on_diagonal.where(padded.unsqueeze(-2), False)
+        order = [axis for axis in range(value.ndim) if axis not in (first, second)]
+        place = {axis: position for position, axis in enumerate(order)}
+        place[first], place[second] = value.ndim - 2, value.ndim - 1
+        return value.permute([place[axis] for axis in range(value.ndim)])
 
-    def _check_matrix(self, op: str) -> None:
-        if self.ndim < 2:
-            raise ShapeError(op=op, shapes=(self.shape,), reason="a matrix has two axes or more")
+    # *** products of vectors ***
 
-    def svd(self, full_matrices: bool = True) -> tuple[Self, Self, Self]:
-        """U, S, V^T with U @ diag(S) @ V^T = self and S falling.
+    def outer(self, other: Self) -> Self:
+        """All products of an element of this with one of `other`; both as vectors."""
+        return self.flatten().unsqueeze(-1) * other.flatten()
 
-        By one-sided Jacobi rotations of column pairs (Hestenes, 1958), all disjoint pairs of a
-        round at once. Raises `ShapeError` for less than two axes.
+    def ger(self, other: Self) -> Self:
+        """See `outer`."""
+        return self.outer(other)
+
+    def inner(self, other: Self) -> Self:
+        """The sums of products over the last axes: shape (*self[:-1], *other[:-1]).
+
+        Raises `ShapeError` when those differ in length.
         """
-        self._check_matrix("svd")
-        *batch, rows, columns = self.shape
-        if rows < columns:
-            u, s, vt = self.transpose(-2, -1).svd(full_matrices)
-            return vt.transpose(-2, -1), s, u.transpose(-2, -1)
-        a = self._as_float()
-        even = columns + columns % 2
-        a = a._pad_zeros([(0, 0)] * (a.ndim - 1) + [(0, even - columns)])
-        v = a._identity(even).expand((*batch, even, even))
-        for _ in range(_SWEEPS):
-            for _ in range(max(even - 1, 1)):
-                a, v = a._rotated_with(v)
-        norms = a.square().sum(-2).sqrt()
-        # the column that made the number even is 0 and must stay last
-        is_padding = (
-            v._part(v.ndim - 2, columns, even).abs().sum(-2) > 0.5 if even > columns else None
+        if self.ndim == 0 or other.ndim == 0:
+            return self * other
+        if self.shape[-1] != other.shape[-1]:
+            raise ShapeError(
+                op="inner", shapes=(self.shape, other.shape), reason="the last axes differ"
+            )
+        return self.tensordot(other, ([-1], [-1]))
+
+    def vdot(self, other: Self) -> Self:
+        """The sum of products of two vectors. Raises `ShapeError` for other shapes."""
+        if self.ndim != 1 or self.shape != other.shape:
+            raise ShapeError(
+                op="vdot",
+                shapes=(self.shape, other.shape),
+                reason="both must be vectors of one length",
+            )
+        return self.dot(other)
+
+    def vecdot(self, other: Self, dim: int = -1) -> Self:
+        """The sums of products over one axis of operands that broadcast."""
+        shape = broadcast_shape(self.shape, other.shape)
+        left, right = self._expand_to(shape), other._expand_to(shape)
+        return left._summed_product(right, (left._axis(dim),), None)
+
+    def cross(self, other: Self, dim: int = -1) -> Self:
+        """The cross products of vectors of three elements along an axis.
+
+        Raises `ShapeError` for another length.
+        """
+        shape = broadcast_shape(self.shape, other.shape)
+        left, right = self._expand_to(shape), other._expand_to(shape)
+        axis = left._axis(dim)
+        if shape[axis] != 3:
+            raise ShapeError(
+                op="cross",
+                shapes=(self.shape, other.shape),
+                reason=f"axis {axis} has {shape[axis]} elements, not 3",
+            )
+        return left.roll(-1, axis) * right.roll(-2, axis) - left.roll(-2, axis) * right.roll(
+            -1, axis
         )
-        keys = norms if is_padding is None else is_padding.where(-1.0, norms)
-        order = keys.argsort(-1, descending=True)._part(norms.ndim - 1, 0, columns)
-        s = norms.gather(-1, order)
-        a = a._columns(order, rows)
-        vt = v._columns(order, even)._part(v.ndim - 2, 0, columns).transpose(-2, -1)
-        inverse = s.eq(0).where(0.0, 1 / s.eq(0).where(1.0, s))
-        u = a * inverse.unsqueeze(-2)
-        return (u._completed(rows) if full_matrices else u), s, vt
 
-    def _columns(self, order: Self, rows: int) -> Self:
-        wanted = order.unsqueeze(-2).expand((*order.shape[:-1], rows, order.shape[-1]))
-        return self.gather(-1, wanted)
+    def kron(self, other: Self) -> Self:
+        """The Kronecker product: each element of this times all of `other`, as blocks."""
+        ndim = max(self.ndim, other.ndim)
+        left = (1,) * (ndim - self.ndim) + self.shape
+        right = (1,) * (ndim - other.ndim) + other.shape
+        mine = self.reshape(tuple(n for size in left for n in (size, 1)))
+        theirs = other.reshape(tuple(n for size in right for n in (1, size)))
+        return (mine * theirs).reshape(tuple(a * b for a, b in zip(left, right, strict=True)))
 
-    def _rotated_with(self, v: Self) -> tuple[Self, Self]:
-        """Make the columns of each pair orthogonal, then deal them out anew (round robin)."""
-        even = self.shape[-1]
-        half = even // 2
-        left, right = self._part(self.ndim - 1, 0, half), self._part(self.ndim - 1, half, even)
-        alpha, beta = left.square().sum(-2), right.square().sum(-2)
-        gamma = (left * right).sum(-2)
-        safe = gamma.eq(0).where(1.0, gamma)
-        zeta = (beta - alpha) / (safe * 2)
-        sign = (zeta < 0).where(-1.0, zeta.const_like(1))
-        tangent = gamma.eq(0).where(0.0, sign / (zeta.abs() + (zeta.square() + 1).sqrt()))
-        cosine = (tangent.square() + 1).rsqrt().unsqueeze(-2)
-        sine = cosine * tangent.unsqueeze(-2)
-        return self._turned(cosine, sine, half), v._turned(cosine, sine, half)
+    # *** products of matrices ***
 
-    def _turned(self, cosine: Self, sine: Self, half: int) -> Self:
-        last = self.ndim - 1
-        left, right = self._part(last, 0, half), self._part(last, half, 2 * half)
-        new_left, new_right = left * cosine - right * sine, left * sine + right * cosine
-        if half == 1:
-            return new_left.cat(new_right, dim=-1).contiguous()
-        # the first column stays, all others move one seat around the table
-        top = new_left._part(last, 0, 1).cat(
-            new_right._part(last, 0, 1), new_left._part(last, 1, half - 1), dim=-1
-        )
-        bottom = new_right._part(last, 1, half).cat(new_left._part(last, half - 1, half), dim=-1)
-        return top.cat(bottom, dim=-1).contiguous()
+    def tensordot(self, other: Self, dims: int | tuple[Sequence[int], Sequence[int]] = 2) -> Self:
+        """The sums of products over axes: the last `dims` of this with the first of `other`, or
+        two lists of axes. The rest of this comes first in the result.
 
-    def _completed(self, rows: int) -> Self:
-        """Orthonormal columns completed to a square basis."""
-        columns = self.shape[-1]
-        if columns == rows:
+        Raises `ShapeError` for axes of different lengths.
+        """
+        if isinstance(dims, int):
+            if not 0 <= dims <= min(self.ndim, other.ndim):
+                expected = f"0 to {min(self.ndim, other.ndim)}, or two lists of axes"
+                raise ArgumentError(op="tensordot", argument="dims", given=dims, expected=expected)
+            dims = (range(self.ndim - dims, self.ndim), range(dims))
+        first = [self._axis(axis) for axis in _as_list(dims[0])]
+        second = [other._axis(axis) for axis in _as_list(dims[1])]
+        lengths = [self.shape[axis] for axis in first], [other.shape[axis] for axis in second]
+        if lengths[0] != lengths[1]:
+            raise ShapeError(
+                op="tensordot",
+                shapes=(self.shape, other.shape),
+                reason=f"axes {first} have lengths {lengths[0]}, axes {second} {lengths[1]}",
+            )
+        mine = [axis for axis in range(self.ndim) if axis not in first]
+        theirs = [axis for axis in range(other.ndim) if axis not in second]
+        shape = tuple(self.shape[a] for a in mine) + tuple(other.shape[a] for a in theirs)
+        summed = math.prod(lengths[0])
+        rows = math.prod(self.shape[axis] for axis in mine)
+        columns = math.prod(other.shape[axis] for axis in theirs)
+        left = self.permute([*mine, *first]).reshape((rows, summed))
+        right = other.permute([*second, *theirs]).reshape((summed, columns))
+        return (left @ right).reshape(shape)
+
+    def mm(self, other: Self) -> Self:
+        """The product of two matrices. Raises `ShapeError` for other numbers of axes."""
+        return self._product("mm", other, 2, 2)
+
+    def bmm(self, other: Self) -> Self:
+        """The products of two batches of matrices. Raises `ShapeError` for other ranks."""
+        if self.shape[:1] != other.shape[:1]:
+            raise ShapeError(
+                op="bmm", shapes=(self.shape, other.shape), reason="the batches differ"
+            )
+        return self._product("bmm", other, 3, 3)
+
+    def mv(self, other: Self) -> Self:
+        """The product of a matrix and a vector. Raises `ShapeError` for other ranks."""
+        return self._product("mv", other, 2, 1)
+
+    def _product(self, op: str, other: Self, left: int, right: int) -> Self:
+        if self.ndim != left or other.ndim != right:
+            raise ShapeError(
+                op=op,
+                shapes=(self.shape, other.shape),
+                reason=f"the operands must have {left} and {right} axes",
+                hint="matmul broadcasts",
+            )
+        return self @ other
+
+    def addmm(self, mat1: Self, mat2: Self, *, beta: float = 1, alpha: float = 1) -> Self:
+        """beta * self + alpha * (mat1 @ mat2); with beta 0 this is not looked at."""
+        return _scaled_sum(self, mat1.mm(mat2), beta, alpha)
+
+    def addmv(self, mat: Self, vec: Self, *, beta: float = 1, alpha: float = 1) -> Self:
+        """beta * self + alpha * (mat @ vec)."""
+        return _scaled_sum(self, mat.mv(vec), beta, alpha)
+
+    def addr(self, vec1: Self, vec2: Self, *, beta: float = 1, alpha: float = 1) -> Self:
+        """beta * self + alpha * the outer product of two vectors."""
+        return _scaled_sum(self, vec1.outer(vec2), beta, alpha)
+
+    def baddbmm(self, batch1: Self, batch2: Self, *, beta: float = 1, alpha: float = 1) -> Self:
+        """beta * self + alpha * the products of two batches of matrices."""
+        return _scaled_sum(self, batch1.bmm(batch2), beta, alpha)
+
+    def addbmm(self, batch1: Self, batch2: Self, *, beta: float = 1, alpha: float = 1) -> Self:
+        """beta * self + alpha * the sum of the products of two batches of matrices."""
+        return _scaled_sum(self, batch1.bmm(batch2).sum(0), beta, alpha)
+
+    def multi_dot(self, *others: Self) -> Self:
+        """The product of this and other matrices, in the order of the least work.
+
+        The first and the last may be vectors. Raises `ShapeError` for sizes that do not fit.
+        """
+        factors = [self, *others]
+        if len(factors) == 1:
             return self
-        q, r = self.qr()
-        # R is diagonal with entries of size 1: its signs make Q agree with the columns
-        signs = (r.diagonal(0, -2, -1) < 0).where(-1.0, 1.0)
-        signs = signs._pad_value([(0, 0)] * (signs.ndim - 1) + [(0, rows - columns)], 1.0)
-        return q * signs.unsqueeze(-2)
+        shapes = [factor.shape for factor in factors]
+        if any(len(shape) != 2 for shape in shapes[1:-1]) or not all(
+            1 <= len(shape) <= 2 for shape in shapes
+        ):
+            raise ShapeError(
+                op="multi_dot",
+                shapes=shapes,
+                reason="all must be matrices, the first and the last may be vectors",
+            )
+        rows = 1 if self.ndim == 1 else self.shape[0]
+        columns = 1 if factors[-1].ndim == 1 else factors[-1].shape[1]
+        sizes = [rows, *(shape[0] for shape in shapes[1:]), columns]
+        return _in_best_order(factors, sizes)
+
+
+def _as_list(axes: int | Sequence[int]) -> list[int]:
+    return [axes] if isinstance(axes, int) else list(axes)
+
+
+def _safe_root(total: L, exponent: float) -> L:
+    """A root whose gradient at 0 is 0."""
+    is_zero = total.eq(0)
+    safe = is_zero.where(1.0, total)
+    root = safe.sqrt() if exponent == 0.5 else safe**exponent
+    return is_zero.where(0.0 if exponent > 0 else math.inf, root)
+
+
+def _scaled_sum(value: L, product: L, beta: float, alpha: float) -> L:
+    scaled = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return scaled
+    return (value if beta == 1 else value * beta) + scaled
+
+
+def _in_best_order(factors: Sequence[L], sizes: Sequence[int]) -> L:
+    """The parentheses with the fewest multiplications (Cormen et al., 15.2)."""
+    count = len(factors)
+    cost = {(i, i): 0 for i in range(count)}
+    split: dict[tuple[int, int], int] = {}
+    for length in range(2, count + 1):
+        for i in range(count - length + 1):
+            j = i + length - 1
+            options = {
+                k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
+                for k in range(i, j)
+            }
+            best = min(options, key=lambda k: options[k])
+            cost[i, j], split[i, j] = options[best], best
+    products: dict[tuple[int, int], L] = {(i, i): factor for i, factor in enumerate(factors)}
+    for length in range(2, count + 1):
+        for i in range(count - length + 1):
+            j = i + length - 1
+            k = split[i, j]
+            products[i, j] = products[i, k] @ products[k + 1, j]
+    return products[0, count - 1]

@@ -34,6 +34,7 @@ from tg_tensor.schedule.groups import Group, Grouper, join_updates
 from tg_tensor.schedule.hazards import (
     Dependencies,
     dependencies_of,
+    flat_effects,
     memory_of,
     reads_of,
     unsafe_stores,
@@ -44,6 +45,7 @@ from tg_tensor.schedule.memory import ARENA_DTYPE, MemoryPlan, buffer_under, in_
 from tg_tensor.schedule.order import first_ring, in_order
 from tg_tensor.schedule.roots import (
     OWN_MEMORY,
+    ROOM,
     Roots,
     after_effects,
     collect,
@@ -146,7 +148,7 @@ class _Builder:
             self._give_memory(root)
         ordered, redirects = self._ordered(plan)
         self._place_views(plan)
-        calls = [self._call(plan, group, redirects) for group in ordered]
+        calls = [self._call(plan, group, redirects) for group in ordered if not _is_room(group)]
         results = self._results(outputs)
         kept = {buffer_under(b) for r in results.values() for b in _buffers_in(r)}
         return self._with_memory_plan(calls, results, kept)
@@ -308,9 +310,12 @@ class _Builder:
             elif not is_constant(node):
                 device = cast(str, node._device or self.options.default_device)
                 results[node] = _shaped(self._new_buffer(device, 0, node), node)
-        # of a function of several results the others are clean too, but nothing has run for them
-        for node in toposort(self.roots.wanted, _in_tensor_form):
-            if node.op is Ops.AFTER and node not in results:
+        # of a function of several results the others are clean too, but may not have run
+        run = toposort(self.roots.wanted, _in_tensor_form)
+        for node in dict.fromkeys(self.roots.clean.values()):
+            if node.op is not Ops.AFTER or node in results:
+                continue
+            if node in run or all(effect in run for effect in flat_effects(node.effects)):
                 results[node] = self._settled(node)
         return results
 
@@ -376,6 +381,11 @@ def _in_tensor_form(node: UOp) -> bool:
     return node.op not in (Ops.SINK, Ops.PROGRAM, Ops.LINEAR)
 
 
+def _is_room(group: Group) -> bool:
+    """Whether only memory is asked for, that a called kernel fills."""
+    return all(root.node.op is Ops.CONTIGUOUS and root.node.arg == ROOM for root in group.roots)
+
+
 def _copy_marker(node: UOp, source: UOp) -> UOp:
     value = UOp.param(1, node.dtype, (count(source.shape),), source.device)  # type: ignore[arg-type]
     return UOp(Ops.COPY, node.dtype, (value, node.src[1]))
@@ -428,7 +438,7 @@ def instantiate(recipe: Recipe, roots: Roots, sinks: Sequence[UOp]) -> Schedule:
         calls.append(made)
     results: dict[UOp, UOp] = {}
     for node, clean in roots.clean.items():
-        if node.op is Ops.AFTER:
+        if node.op is Ops.AFTER and clean in recipe.results:
             results[node] = recipe.results[clean].substitute(actual)
     for sink, clean in zip(sinks, roots.wanted, strict=True):
         found = recipe.results.get(clean)

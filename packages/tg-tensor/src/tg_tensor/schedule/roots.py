@@ -25,6 +25,9 @@ from tg_tensor.schedule.indexing import Indexer
 OWN_MEMORY = "own memory"
 """The arg of a CONTIGUOUS that copies whatever its operand is."""
 
+ROOM = "room"
+"""The arg of a CONTIGUOUS that is only memory for a called kernel to fill."""
+
 
 @dataclass(slots=True)
 class Roots:

@@ -1,0 +1,1 @@
+"""Matrix algorithms as kernels of sequential loops, and the loops they are written in."""

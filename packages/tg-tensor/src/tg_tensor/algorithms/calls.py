@@ -1,0 +1,52 @@
+"""Put the kernels of matrix algorithms into the lazy graph, with gradients of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tg_uop import DType, Ops, UOp
+from tg_uop.dtype.value import const_value
+from tg_uop.ir.args import CallArg
+
+from tg_tensor.custom.kernel import KernelFunction, built_kernel, in_own_memory
+from tg_tensor.ops.core import fresh_identity
+from tg_tensor.schedule.roots import ROOM
+
+Gradient = Callable[..., Sequence[UOp | None]]
+Room = tuple[tuple[int, ...], DType]
+"""Shape and dtype of memory that a kernel writes to."""
+
+
+def run_kernel(fxn: KernelFunction, rooms: Sequence[Room], *arguments: UOp) -> tuple[UOp, ...]:
+    """The memory that one run of a kernel leaves: `rooms` are its results and its scratch."""
+    device = arguments[0].device
+    places = [_memory(device, shape, dtype) for shape, dtype in rooms]
+    # contiguous as the scheduler would make them: then what has run is known by its node
+    operands = (*places, *(in_own_memory(argument) for argument in arguments))
+    call = built_kernel(operands, fxn).call(*operands)
+    return tuple(place.after(call) for place in places)
+
+
+def _memory(device: str | tuple[str, ...], shape: tuple[int, ...], dtype: DType) -> UOp:
+    """Memory that no one else names: what is computed twice is written to two places."""
+    place = UOp(Ops.DEVICE, arg=device)
+    nothing = UOp(Ops.CONST, dtype, (place,), const_value(0, dtype), fresh_identity())
+    return UOp(Ops.CONTIGUOUS, dtype, (nothing._expand_to(shape),), ROOM)
+
+
+def with_gradient(
+    name: str, results: Sequence[UOp], gradient: Gradient, arguments: Sequence[UOp]
+) -> tuple[UOp, ...]:
+    """The results, computed from the arguments, with a gradient of their own.
+
+    `gradient` gets the gradient of each result, None where nothing flows, and the node that has
+    the arguments (`call_args`) and the results (`gettuple`). The results name the memory that
+    kernels write to, so they are given for these arguments and not as a function of stand-ins:
+    what has been computed for one of them is seen by the others.
+    """
+    applied = UOp(
+        Ops.FUNCTION,
+        src=(UOp(Ops.TUPLE, src=tuple(results)), *arguments),
+        arg=CallArg(name, gradient),
+    )
+    return tuple(applied.gettuple(place) for place in range(len(results)))
