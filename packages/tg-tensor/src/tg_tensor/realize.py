@@ -15,7 +15,8 @@ from tg_tensor.engine.run import run_linear
 from tg_tensor.multi.rules import per_device, shards_of
 from tg_tensor.schedule.hazards import VIEWS
 from tg_tensor.schedule.pipeline import Schedule, ScheduleOptions, create_schedule
-from tg_tensor.schedule.protect import KERNELS, protect
+from tg_tensor.schedule.protect import Protection, is_empty, protect
+from tg_tensor.schedule.readers import KERNELS
 from tg_tensor.schedule.roots import is_constant, is_in_memory
 
 
@@ -43,10 +44,11 @@ def schedule(sinks: Sequence[UOp], live: Iterable[UOp] = ()) -> Schedule:
     here, it is kept what it is.
     Raises `BindingError`, `ScheduleError`.
     """
-    wanted = list(dict.fromkeys(sinks))
+    empty = {sink: _of_nothing(sink) for sink in sinks if is_empty(sink)}
+    wanted = list(dict.fromkeys(sink for sink in sinks if sink not in empty))
     order = toposort(wanted, lambda node: node.op not in KERNELS)
     protection = protect(order, wanted, live)
-    wanted += [extra for extra in protection.extra if extra not in wanted]
+    wanted = list(dict.fromkeys([*wanted, *protection.extra]))
     options = ScheduleOptions(
         default_device=Device.DEFAULT,
         plan_memory=not NO_MEMORY_PLANNER and not recorders.active,
@@ -54,13 +56,32 @@ def schedule(sinks: Sequence[UOp], live: Iterable[UOp] = ()) -> Schedule:
     parts, join = per_device(wanted)
     found = create_schedule(parts, options)
     results = join(found.results)
-    protected = {}
-    for value, copies in protection.copied.items():
-        # what has run is replaced by its outcome, so that only reads of the old contents are left
-        replaced = {version: results[copy] for version, copy in copies.items()}
-        protected[value] = value.substitute({**results, **replaced})
-    results.update(protected)
+    results.update(_reading_copies(protection, results))
+    results.update(empty)
     return Schedule(found.linear, found.var_vals, results, found.memory)
+
+
+def _reading_copies(protection: Protection, results: Mapping[UOp, UOp]) -> dict[UOp, UOp]:
+    """The protected values as they read from copies, those that read the same ones together."""
+    alike: dict[tuple[tuple[UOp, UOp], ...], list[UOp]] = {}
+    for value, copies in protection.copied.items():
+        alike.setdefault(tuple(copies.items()), []).append(value)
+    # the result of a view that must be copied is the view itself, as long as nothing is copied
+    done = {node: result for node, result in results.items() if node not in protection.copied}
+    protected: dict[UOp, UOp] = {}
+    for pairs, values in alike.items():
+        # what has run is replaced by its outcome, so that only reads of the old contents are left
+        replaced = {version: results[copy] for version, copy in pairs}
+        moved = UOp.sink(*values).substitute({**done, **replaced})
+        protected.update(zip(values, moved.src, strict=True))
+    return protected
+
+
+def _of_nothing(node: UOp) -> UOp:
+    """Memory for a value without elements: no kernel fills it, and nothing below it must run."""
+    device = node._device or Device.DEFAULT
+    assert isinstance(device, str), "is_empty leaves out what is sharded"
+    return UOp.new_buffer(device, 0, node.dtype).reshape(node.shape)
 
 
 def realize(

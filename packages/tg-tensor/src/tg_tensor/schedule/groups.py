@@ -15,14 +15,12 @@ from tg_tensor.schedule.hazards import (
     Reads,
     leaf_access,
     makers_of,
-    memory_of,
+    memory_in,
     version_of,
 )
 from tg_tensor.schedule.indexing import Access
 from tg_tensor.schedule.order import in_order
-
-SEARCHED = 2000
-"""Groups to look at for a way between two; beyond that they count as far apart."""
+from tg_tensor.schedule.reach import Ranks
 
 MOST_STATEMENTS = 32
 """Loop nests of one kernel: more save few launches, and keep what they read alive for longer."""
@@ -77,6 +75,7 @@ class Grouper:
         for root, before in dependencies.needs.items():
             for other in before:
                 self._link(self.group_of[other], self.group_of[root])
+        self.ranks: Ranks[Group] = Ranks(self.needs, self.needed_by)
 
     def _link(self, before: Group, after: Group) -> None:
         if before is not after:
@@ -85,10 +84,20 @@ class Grouper:
 
     def join_all(self) -> None:
         """Join what shares reads, or hands an element on to the same element."""
+        if not self.ranks.rank:
+            self._join_exchanging()
         for first, second in self._candidates():
             left, right = self.group_of[first], self.group_of[second]
             if left is not right and self._can_join(left, right):
                 self._join(left, right)
+
+    def _join_exchanging(self) -> None:
+        """Join roots that wait for each other: each reads what the other one overwrites."""
+        for group in list(self.needs):
+            for other in list(self.needs.get(group, ())):
+                if group in self.needs[other] and self._can_join(group, other):
+                    self._join(group, other)
+        self.ranks = Ranks(self.needs, self.needed_by)
 
     def _candidates(self) -> Iterable[tuple[Root, Root]]:
         for node, demands in self.plan.demands.items():
@@ -136,25 +145,9 @@ class Grouper:
             return False
         if sum(root.depth for root in roots) > LONGEST_CHAIN:
             return False
-        if self._is_far(left, right) or self._is_far(right, left):
+        if not self.ranks.can_join(left, right):
             return False
         return self._reads_only_its_own_element(roots)
-
-    def _is_far(self, start: Group, end: Group) -> bool:
-        """Whether `end` waits for another group that waits for `start`."""
-        seen: set[Group] = set()
-        stack = [g for g in self.needed_by[start] if g is not end]
-        while stack:
-            group = stack.pop()
-            if group is end:
-                return True
-            if group in seen:
-                continue
-            if len(seen) >= SEARCHED:
-                return True
-            seen.add(group)
-            stack.extend(self.needed_by[group])
-        return False
 
     def _reads_only_its_own_element(self, roots: list[Root]) -> bool:
         """What one root writes, the others read at the element that is just being written.
@@ -169,7 +162,7 @@ class Grouper:
             if root.node.op is not Ops.STORE:
                 continue
             target, written = leaf_access(self.plan, root.node.stored_target, root.access)
-            memory = memory_of(target, self.plan.roots)
+            memory = memory_in(self.plan, target)
             if memory in overwritten:
                 return False
             overwritten.add(memory)
@@ -196,6 +189,7 @@ class Grouper:
         return inside == [maker] and maker is not None and maker.access == access
 
     def _join(self, left: Group, right: Group) -> None:
+        self.ranks.join(left, right)
         is_linked = right in self.needs[left] or left in self.needs[right]
         left.shares_loops = left.shares_loops and right.shares_loops and not is_linked
         for root in right.roots:
@@ -253,7 +247,7 @@ def _buckets(plan: Plan, updates: Iterable[Group]) -> Iterable[list[Group]]:
     written: set[UOp] = set()
     for group in sorted(updates, key=lambda group: group.position):
         stores = [root.node for root in group.roots if root.node.op is Ops.STORE]
-        targets = {memory_of(store.stored_target, plan.roots) for store in stores}
+        targets = {memory_in(plan, store.stored_target) for store in stores}
         if len(bucket) == MOST_STATEMENTS or not written.isdisjoint(targets):
             yield bucket
             bucket, written = [], set()

@@ -34,15 +34,17 @@ def memory_of(view: UOp, materialized: Container[UOp] = ()) -> UOp:
     return node
 
 
-def effects_before(view: UOp, materialized: Container[UOp] = ()) -> Iterator[UOp]:
-    """All effects that have happened in what a view looks at."""
+def memory_in(plan: Plan, view: UOp) -> UOp:
+    """The buffer or materialized value of a plan under a view; quick for a pile of AFTERs."""
     node = view
-    while True:
+    while node not in plan.roots or node.op is Ops.AFTER:
         if node.op is Ops.AFTER:
-            yield from flat_effects(node.effects)
-        elif node.op not in VIEWS or node in materialized:
-            return
-        node = node.src[0]
+            node = plan.indexer.first_version(node)
+        elif node.op in VIEWS:
+            node = node.src[0]
+        else:
+            break
+    return node
 
 
 def flat_effects(effects: Iterable[UOp]) -> Iterator[UOp]:
@@ -119,14 +121,30 @@ def dependencies_of(plan: Plan, reads: Reads) -> Dependencies:
 
 
 def makers_of(plan: Plan, view: UOp) -> Iterator[Root]:
-    """The roots that make what a view looks at."""
-    memory = plan.roots.get(memory_of(view, plan.roots))
-    if memory is not None:
-        yield memory
-    for effect in effects_before(view, plan.roots):
-        root = plan.roots.get(effect)
-        if root is not None:
-            yield root
+    """The roots that make what a view looks at.
+
+    An effect that overwrites a version waits for those who made that version: older effects need
+    not be named again, and a thousand writes in a row need a thousand dependencies, not a million.
+    """
+    node = view
+    while True:
+        memory = plan.roots.get(node)
+        if memory is not None:
+            yield memory
+            return
+        if node.op is Ops.AFTER:
+            makers = [plan.roots.get(effect) for effect in flat_effects(node.effects)]
+            yield from (maker for maker in makers if maker is not None)
+            version = version_of(node.src[0], plan.roots)
+            if any(maker and _overwrites(plan, maker.node, version) for maker in makers):
+                return
+        elif node.op not in VIEWS:
+            return
+        node = node.src[0]
+
+
+def _overwrites(plan: Plan, effect: UOp, version: UOp) -> bool:
+    return any(version_of(view, plan.roots) is version for view in written_views(effect))
 
 
 def _write_after_read(

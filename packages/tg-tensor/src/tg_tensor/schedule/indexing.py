@@ -47,13 +47,14 @@ SCALAR = Access(())
 class Indexer:
     """Maps accesses from nodes to their operands, remembering each step."""
 
-    __slots__ = ("_loops", "_reduced", "_shapes", "_steps", "affine")
+    __slots__ = ("_loops", "_reduced", "_shapes", "_steps", "_versions", "affine")
 
     def __init__(self) -> None:
         self.affine = Affine()
         self._shapes: dict[UOp, Shape] = {}
         self._steps: dict[tuple[UOp, Access], Access] = {}
         self._loops: dict[Shape, Access] = {}
+        self._versions: dict[UOp, UOp] = {}
         self._reduced: dict[tuple[UOp, Access], tuple[Access, tuple[UOp, ...]]] = {}
 
     def shape(self, node: UOp) -> Shape:
@@ -122,9 +123,26 @@ class Indexer:
         while True:
             if node.op in MOVEMENTS:
                 access = self.operand(node, access)
-            elif node.op is not Ops.AFTER:
+                node = node.src[0]
+            elif node.op is Ops.AFTER:
+                node = self.first_version(node)
+            else:
                 return node, access
+
+    def first_version(self, after: UOp) -> UOp:
+        """What is below a pile of AFTERs, which a thousand writes make a thousand high."""
+        node = after
+        passed = []
+        while node.op is Ops.AFTER:
+            found = self._versions.get(node)
+            if found is not None:
+                node = found
+                break
+            passed.append(node)
             node = node.src[0]
+        for version in passed:
+            self._versions[version] = node
+        return node
 
 
 FIRST_REDUCE_ID = 1000

@@ -66,7 +66,7 @@ def plan_memory(calls: Sequence[Sequence[UOp]], internal: Iterable[UOp]) -> Memo
     whole life (Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
     2020).
     """
-    placed: dict[str, list[tuple[int, int, Lifetime]]] = {}
+    placed: dict[str, _Placed] = {}
     offsets: dict[UOp, int] = {}
     arena_bytes: dict[str, int] = {}
     separate = 0
@@ -75,20 +75,47 @@ def plan_memory(calls: Sequence[Sequence[UOp]], internal: Iterable[UOp]) -> Memo
         device = cast(str, life.buffer.device)
         size = -(-max(life.nbytes, 1) // ALIGNMENT) * ALIGNMENT
         separate += size
-        neighbours = placed.setdefault(device, [])
-        offset = _lowest_gap(neighbours, life, size)
-        neighbours.append((offset, offset + size, life))
-        neighbours.sort(key=lambda entry: entry[0])
+        others = placed.setdefault(device, _Placed())
+        offset = _lowest_gap(others.alive_during(life), size)
+        others.add(life, offset, offset + size)
         offsets[life.buffer] = offset
         arena_bytes[device] = max(arena_bytes.get(device, 0), offset + size)
     return MemoryPlan(offsets, arena_bytes, separate)
 
 
-def _lowest_gap(neighbours: Iterable[tuple[int, int, Lifetime]], life: Lifetime, size: int) -> int:
+class _Placed:
+    """Where buffers lie that have been placed, found by when they are alive.
+
+    A life of 2^k steps or less, but more than half of that, is noted under each span of 2^k steps
+    that it touches: that is two at most, and one step is in one span a size.
+    """
+
+    def __init__(self) -> None:
+        self.spans: dict[tuple[int, int], list[tuple[int, int, Lifetime]]] = {}
+        self.sizes: set[int] = set()
+
+    def add(self, life: Lifetime, start: int, end: int) -> None:
+        """Note that a buffer takes the bytes from `start` to before `end`."""
+        size = (life.last - life.first).bit_length()
+        self.sizes.add(size)
+        for span in range(life.first >> size, (life.last >> size) + 1):
+            self.spans.setdefault((size, span), []).append((start, end, life))
+
+    def alive_during(self, life: Lifetime) -> list[tuple[int, int]]:
+        """The bytes that are taken at some time in a life, in order; some more than once."""
+        taken = []
+        for size in self.sizes:
+            for span in range(life.first >> size, (life.last >> size) + 1):
+                for start, end, other in self.spans.get((size, span), ()):
+                    if other.first <= life.last and life.first <= other.last:
+                        taken.append((start, end))
+        taken.sort()
+        return taken
+
+
+def _lowest_gap(taken: Iterable[tuple[int, int]], size: int) -> int:
     offset = 0
-    for start, end, other in neighbours:
-        if other.last < life.first or life.last < other.first:
-            continue
+    for start, end in taken:
         if offset + size <= start:
             break
         offset = max(offset, end)

@@ -28,6 +28,7 @@ from tg_uop.spec.verify import verify
 
 from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.cache import ScheduleCache
+from tg_tensor.schedule.collection import paused_collection
 from tg_tensor.schedule.errors import ScheduleError
 from tg_tensor.schedule.fusion import Plan, Planner, Root
 from tg_tensor.schedule.groups import Group, Grouper, join_updates
@@ -125,7 +126,8 @@ def clear_schedule_cache() -> None:
 
 def make_recipe(roots: Roots, options: ScheduleOptions) -> Recipe:
     """Schedule a clean graph."""
-    return _Builder(roots, options).build()
+    with paused_collection():
+        return _Builder(roots, options).build()
 
 
 @final
@@ -140,6 +142,7 @@ class _Builder:
         self.memory: dict[UOp, UOp] = {}
         self.places: dict[UOp, UOp] = {}
         self.replaced: dict[UOp, UOp] = {}
+        self.settled: dict[UOp, UOp] = {}
 
     def build(self) -> Recipe:
         outputs = self._outputs()
@@ -321,7 +324,7 @@ class _Builder:
 
     def _settled(self, node: UOp) -> UOp:
         """A view of memory with its effects done and its materialized base as a buffer."""
-        view = after_effects(self.replaced.get(node, node))
+        view = after_effects(self.replaced.get(node, node), self.settled)
         base = memory_of(view, self.memory)
         settled = {}
         if base in self.memory:

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from tg_uop import GroupOp, Ops, UOp
 
 from tg_tensor.schedule.affine import count
-from tg_tensor.schedule.hazards import flat_effects, memory_of, version_of, written_views
+from tg_tensor.schedule.hazards import memory_of, version_of, written_views
+from tg_tensor.schedule.readers import Readers
 from tg_tensor.schedule.roots import OWN_MEMORY
-
-KERNELS = frozenset((Ops.SINK, Ops.PROGRAM))
-"""What is called: the writes inside are to its arguments, which the call names."""
 
 
 @dataclass(slots=True)
@@ -39,16 +37,19 @@ def protect(order: Iterable[UOp], sinks: Sequence[UOp], live: Iterable[UOp]) -> 
     overwritten = {version_of(view) for effect in effects for view in written_views(effect)}
     # the shards of what is written may be seen one by one
     overwritten |= {version_of(s) for v in overwritten if v.op is Ops.MULTI for s in v.src}
+    readers = Readers(executed, overwritten)
     for sink in dict.fromkeys(sinks):
         # to compute a view is to read the memory, which shows what is written meanwhile
-        if _is_view(sink) and _versions_read(sink, executed, overwritten)[0]:
+        if _is_view(sink) and readers.reading(sink).versions:
             _copy(sink, [sink], found)
     done = set(sinks)
     for value in live:
         if value in done:
             continue
         done.add(value)
-        versions, has_effects = _versions_read(value, executed, overwritten)
+        if is_empty(value):
+            continue
+        versions, has_effects = readers.reading(value)
         if not versions:
             continue
         in_graph = value in executed
@@ -61,30 +62,9 @@ def protect(order: Iterable[UOp], sinks: Sequence[UOp], live: Iterable[UOp]) -> 
     return found
 
 
-def _versions_read(
-    value: UOp, executed: dict[UOp, None], overwritten: set[UOp]
-) -> tuple[list[UOp], bool]:
-    versions: dict[UOp, None] = {}
-    has_effects = False
-    seen = {value}
-    stack = [value]
-    while stack:
-        node = stack.pop()
-        if node in overwritten:
-            versions[node] = None
-            if node.op is Ops.MULTI:
-                continue
-        if node.op is Ops.AFTER:
-            if node in executed:
-                continue
-            has_effects = has_effects or bool(list(flat_effects(node.effects)))
-        if node.op in KERNELS:
-            continue
-        for operand in node.src:
-            if operand not in seen:
-                seen.add(operand)
-                stack.append(operand)
-    return list(versions), has_effects
+def is_empty(value: UOp) -> bool:
+    """Whether a value on one device has no elements, which nothing changes."""
+    return value._shape is not None and 0 in value._shape and not isinstance(value._device, tuple)
 
 
 _SAME_VALUE = frozenset((Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH))

@@ -314,15 +314,20 @@ def is_constant(node: UOp) -> bool:
     return below.op in (Ops.CONST, Ops.DEFINE_VAR)
 
 
-def after_effects(node: UOp) -> UOp:
-    """A view of memory once all its effects have happened: the AFTERs taken out."""
-    found: dict[UOp, UOp] = {}
-    for below in toposort((node,), lambda n: n.op not in (Ops.STORE, Ops.CALL)):
+def after_effects(node: UOp, known: dict[UOp, UOp]) -> UOp:
+    """A view of memory once all its effects have happened: the AFTERs taken out.
+
+    `known` holds what was found for nodes below, and is added to.
+    """
+    without_effects = toposort(
+        (node,), lambda n: n.op not in (Ops.STORE, Ops.CALL) and n not in known
+    )
+    for below in without_effects:
         if below.op is Ops.AFTER:
-            found[below] = found.get(below.src[0], below.src[0])
-        elif any(s in found for s in below.src):
-            found[below] = _rebuilt(below, tuple(found.get(s, s) for s in below.src))
-    return found.get(node, node)
+            known[below] = known.get(below.src[0], below.src[0])
+        elif any(s in known for s in below.src):
+            known[below] = _rebuilt(below, tuple(known.get(s, s) for s in below.src))
+    return known.get(node, node)
 
 
 __all__ = [
