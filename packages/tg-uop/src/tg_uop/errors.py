@@ -50,7 +50,15 @@ def _rebuild_error(
 
 
 def _listed(names: Sequence[object]) -> str:
-    return ", ".join(str(name) for name in names) if names else "none"
+    return ", ".join(map(_shown, names)) if names else "none"
+
+
+def _shown(name: object) -> str:
+    """A name, or a shape whose dimensions may be nodes."""
+    if not isinstance(name, tuple) or all(isinstance(entry, int | str) for entry in name):
+        return str(name)
+    entries = [entry.render() if hasattr(entry, "render") else repr(entry) for entry in name]
+    return f"({', '.join(entries)})"
 
 
 class DTypeError(TgError):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Protocol
 
+from tg_uop.errors import UnboundVariableError
 from tg_uop.ir.axis import AxisType
 from tg_uop.ir.ops import Ops
 
@@ -91,6 +92,29 @@ def _add(left: Size, right: Size) -> Size:
 
 
 @dataclass(frozen=True, slots=True)
+class TileProduct:
+    """One use of a matrix unit of a processor; the `arg` of a WMMA that is a statement.
+
+    Its operands are the addresses of C, A and B. The statement overwrites C, `rows` by `columns`
+    elements in one piece, with the product of A and B over `steps` depths of the unit. Strides are
+    bytes from one row to the next, of B from one group of packed depths to the next.
+    """
+
+    unit: str
+    dims: tuple[int, int, int]
+    steps: int
+    rows: int
+    columns: int
+    stride_a: int
+    stride_b: int
+
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions of one statement."""
+        return 2 * self.rows * self.columns * self.steps * self.dims[2]
+
+
+@dataclass(frozen=True, slots=True)
 class KernelInfo:
     """What is known and wanted of a kernel; the `arg` of its SINK.
 
@@ -146,9 +170,12 @@ class ProgramInfo:
     def vals(self, var_vals: Mapping[str, int]) -> tuple[int, ...]:
         """The values of `vars`, in order.
 
-        Raises `KeyError` when a variable has no value.
+        Raises `UnboundVariableError` when a variable has no value.
         """
-        return tuple(var_vals[var.var_name] for var in self.vars)
+        try:
+            return tuple(var_vals[var.var_name] for var in self.vars)
+        except KeyError as error:
+            raise UnboundVariableError(name=str(error.args[0]), given=tuple(var_vals)) from None
 
     def launch_dims(
         self, var_vals: Mapping[str, int]

@@ -19,6 +19,8 @@ from tg_uop.ir.args import (
     SpecialArg,
 )
 from tg_uop.ir.axis import AxisType
+from tg_uop.ir.infer.shape import settled
+from tg_uop.ir.infer.symbolic import check_symbolic
 from tg_uop.ir.node import Node
 from tg_uop.ir.ops import GroupOp, Ops
 
@@ -281,8 +283,10 @@ class Builders(Node):
 
     def _sized(self, op: Ops, arg: tuple[object, ...]) -> Self:
         """A movement op; dimensions that are nodes become operands, None stands in their place."""
-        if all(isinstance(a, int) or _is_int_pair(a) for a in arg):
+        if _is_known(self._shape) and all(isinstance(a, int) or _is_int_pair(a) for a in arg):
             return type(self)(op, self.dtype, (self,), arg)
+        arg = tuple(_settled_entry(entry) for entry in arg)
+        check_symbolic(op, self._shape, arg)
         dims: list[Self] = []
 
         def keep(entry: object) -> object:
@@ -337,6 +341,20 @@ class Builders(Node):
         if not low <= value <= high:
             raise ValueError(f"variable {name!r} takes {low}..{high}, not {value}")
         return type(self)(Ops.BIND, self.dtype, (self, self.const(self.dtype, value)))
+
+
+def _settled_entry(entry: object) -> object:
+    if isinstance(entry, tuple):
+        return tuple(_settled_entry(part) for part in entry)
+    return settled(entry) if isinstance(entry, Node) else entry
+
+
+def _is_known(shape: tuple[object, ...] | None) -> bool:
+    if shape is not None:
+        for dim in shape:
+            if type(dim) is not int:
+                return False
+    return True
 
 
 def _is_int_pair(entry: object) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Self
 
 from tg_uop.dtype.dtype import AddrSpace, DType, PtrDType, dtypes
@@ -281,6 +282,10 @@ class UOp(Builders, ReduceMixin):
         """Of a BIND: the variable and its value."""
         return self.src[0], self.bound_value
 
+    def __iter__(self) -> Iterator[Self]:
+        """A node is no sequence: what takes it apart meant something else."""
+        raise TypeError(f"{self.op} is one value, it cannot be iterated over")
+
     def __getitem__(self, index: object) -> Self:
         """Of memory: an element by one index an axis; of a tensor-form value: a view."""
         if not isinstance(self.dtype, PtrDType):
@@ -340,6 +345,23 @@ class UOp(Builders, ReduceMixin):
 
     def __int__(self) -> int:
         return self.evaluate()
+
+
+def _leave_to_tensors(name: str) -> None:
+    """Let an operator give way to the one of an operand that wraps a node (a Tensor)."""
+    method = getattr(UOp, name)
+
+    @functools.wraps(method)
+    def operator(self: UOp, x: object) -> object:
+        return NotImplemented if hasattr(x, "from_uop") else method(self, x)
+
+    setattr(UOp, name, operator)
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor"):
+    _leave_to_tensors(f"__{_name}__")
+for _name in ("lt", "gt", "le", "ge"):
+    _leave_to_tensors(f"__{_name}__")
 
 
 class Services:

@@ -90,14 +90,14 @@ def axis_cut(item: object, size: Dim, axis: int, shape: Sequence[Dim]) -> AxisCu
             f"an index of type {type(item).__name__} on axis {axis} of shape {tuple(shape)}: "
             "use ints, slices, None, ..., or integer or bool tensors"
         )
-    if isinstance(item, int) and isinstance(size, int):
+    if isinstance(size, int) and isinstance(item, int):
         if not -size <= item < size:
             raise IndexRangeError(
                 index=item,
                 shape=tuple(shape),
                 reason=f"axis {axis} has {size} elements",
             )
-        item = item + size if item < 0 else item
+    item = _from_front(item, size)
     return AxisCut(item, item + 1, dropped=True)  # type: ignore[operator]
 
 
@@ -118,11 +118,47 @@ def _slice_cut(item: slice, size: Dim) -> AxisCut:
         if step > 0:
             return AxisCut(low, low + length if low + length <= size else high, step)
         return AxisCut(high - length if high >= length else low, high, step)
-    if item.step not in (None, 1):
-        raise TypeError("a slice of a symbolic size has no step other than 1")
-    return AxisCut(
-        0 if item.start is None else item.start, size if item.stop is None else item.stop
-    )
+    return _symbolic_cut(item, size)
+
+
+def _symbolic_cut(item: slice, size: Dim) -> AxisCut:
+    """A slice whose bounds or size depend on variables."""
+    step = 1 if item.step is None else item.step
+    if not isinstance(step, int) or step == 0:
+        raise TypeError(f"the step of a slice is a whole number other than 0, not {step!r}")
+    start, stop = item.start, item.stop
+    if step < 0:
+        # what a negative step keeps lies between the same bounds, given from the other end
+        start, stop = (
+            None if stop is None else _from_front(stop, size) + 1,  # type: ignore[operator]
+            None if start is None else _from_front(start, size) + 1,  # type: ignore[operator]
+        )
+    low = 0 if start is None else _within(_from_front(start, size), size)
+    high = size if stop is None else _within(_from_front(stop, size), size)
+    return AxisCut(low, high, step)
+
+
+def _from_front(position: Dim, size: Dim) -> Dim:
+    """A position counted from the front, where negative ones count from the end."""
+    if isinstance(position, int):
+        return position if position >= 0 else size + position  # type: ignore[operator]
+    if position.vmax < 0:  # type: ignore[attr-defined]
+        return size + position  # type: ignore[operator]
+    if position.vmin < 0:  # type: ignore[attr-defined]
+        raise TypeError(
+            f"an index of {position.vmin} to {position.vmax} may count from either end: "  # type: ignore[attr-defined]
+            "give the variable bounds of one sign"
+        )
+    return position
+
+
+def _within(position: Dim, size: Dim) -> Dim:
+    """A number as NumPy takes it, cut off at the end of an axis of symbolic size."""
+    if not isinstance(position, int) or isinstance(size, int):
+        return position
+    if position <= size.vmin:  # type: ignore[attr-defined]
+        return position
+    return (size < position).where(size, position)  # type: ignore[operator, attr-defined]
 
 
 def apply_cuts(value: V, cuts: Sequence[AxisCut]) -> V:
@@ -139,9 +175,9 @@ def _every(value: V, axis: int, step: int) -> V:
     """Each `step`-th element of an axis, from the first on."""
     shape = value.shape
     size = shape[axis]
-    assert isinstance(size, int), "a step other than 1 needs a known size"
-    count = -(-size // step)
-    pads = [(0, count * step - size) if i == axis else (0, 0) for i in range(len(shape))]
+    count = (size + (step - 1)) // step  # type: ignore[operator]
+    missing = count * step - size  # type: ignore[operator]
+    pads = [(0, missing) if i == axis else (0, 0) for i in range(len(shape))]
     rows = value._pad_zeros(pads).reshape((*shape[:axis], count, step, *shape[axis + 1 :]))
     first = rows.shrink([(0, 1) if i == axis + 1 else None for i in range(len(shape) + 1)])
     return first.reshape((*shape[:axis], count, *shape[axis + 1 :]))

@@ -296,4 +296,4 @@ def _as_dims(first: Dim | Sequence[Dim], rest: tuple[Dim, ...]) -> tuple[Dim, ..
 
 
 def _as_ints(first: int | Sequence[int], rest: tuple[int, ...]) -> tuple[int, ...]:
-    return (first, *rest) if isinstance(first, int) else (*first, *rest)
+    return (*first, *rest) if isinstance(first, (tuple, list)) else (first, *rest)  # type: ignore[arg-type]

@@ -30,8 +30,8 @@ class Window:
         return self.dilation * (self.kernel - 1) + 1
 
     def steps(self, size: int) -> int:
-        """The number of windows that fit into `size` elements."""
-        return (size - self.reach) // self.stride + 1
+        """The number of windows that fit into `size` elements (a number, or a node)."""
+        return (size - self.reach + self.stride) // self.stride
 
     @property
     def is_disjoint(self) -> bool:
@@ -55,7 +55,9 @@ def slide(value: V, windows: Sequence[Window]) -> V:
 def _slide_axis(value: V, axis: int, window: Window) -> V:
     """One axis of size n becomes two: (steps, kernel)."""
     size = value.shape[axis]
-    if not isinstance(size, int) or window.reach > size:
+    if not isinstance(size, int):
+        return _slide_symbolic(value, axis, window)
+    if window.reach > size:
         raise ShapeError(
             op="window",
             shapes=(value.shape,),
@@ -78,6 +80,16 @@ def _slide_axis(value: V, axis: int, window: Window) -> V:
     value = value.reshape((*before, window.kernel, steps, window.stride, *after))
     value = _keep_first(value, axis + 2, 1).reshape((*before, window.kernel, steps, *after))
     return value.transpose(axis, axis + 1)
+
+
+def _slide_symbolic(value: V, axis: int, window: Window) -> V:
+    """An axis whose size depends on variables: the windows of the largest size, and of them those
+    that the axis has."""
+    size = value.shape[axis]
+    room = size.vmax - size  # type: ignore[attr-defined, operator]
+    pads = [(0, room) if i == axis else (0, 0) for i in range(value.ndim)]
+    windows = _slide_axis(value._pad_zeros(pads), axis, window)
+    return _keep_first(windows, axis, window.steps(size))  # type: ignore[arg-type]
 
 
 def _slide_disjoint(value: V, axis: int, window: Window) -> V:

@@ -56,7 +56,8 @@ def infer_bounds(node: Bounded, operands: list[Interval]) -> Interval:
     if op in (Ops.RANGE, Ops.SPECIAL):
         return 0, max(int(operands[0][1]) - 1, 0) if operands else 0
     if op is Ops.BIND:
-        return operands[1]
+        # those of the variable: what is decided while a graph is built holds for every value
+        return operands[0]
     if op in (Ops.STACK, Ops.WHERE):
         return _union(node, operands)
     if op is Ops.GEP or op in COPIES:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from tg_uop.dtype.dtype import DType, PtrDType
 from tg_uop.errors import ShapeError
 from tg_uop.ir.args import BufferArg, ParamArg, ReduceArg
+from tg_uop.ir.infer.symbolic import check_symbolic
 from tg_uop.ir.ops import GroupOp, Ops
 
 # An int, or a node that stands for one. The node's class is built on this module, so it has no
@@ -54,6 +55,14 @@ def merge_symbolic(arg: Sequence[Dim], dims: Sequence[Dim]) -> tuple[Dim, ...]:
         return entry
 
     return tuple(fill(entry) for entry in arg)
+
+
+def settled(dim: Dim) -> Dim:
+    """A dimension in its simplest spelling: an int where it is one for every value of variables."""
+    if isinstance(dim, int):
+        return dim
+    plain = dim.simplify()
+    return plain.arg if plain.op is Ops.CONST and isinstance(plain.arg, int) else plain
 
 
 def _no_shape(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
@@ -108,7 +117,10 @@ def _reshape(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
     old, new = src[0]._shape, _movement_arg(src, arg)
     if old is None:
         return None
-    if all(isinstance(d, int) for d in old + new) and prod(old) != prod(new):
+    known = all(isinstance(d, int) for d in new)
+    if known and not all(isinstance(d, int) for d in old):
+        check_symbolic(op, old, new)
+    elif known and prod(old) != prod(new):
         raise ShapeError(
             op=op.name,
             shapes=(old, new),
@@ -173,7 +185,7 @@ def _pad(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
                 reason=f"padding {pads} is negative",
                 hint="shrink to take elements away",
             )
-        sizes.append(size + before + after)
+        sizes.append(settled(size + before + after))
     return tuple(sizes)
 
 
@@ -210,7 +222,7 @@ def _length(start: object, end: object) -> object:
         left, right = end.src  # type: ignore[attr-defined]
         if left is start and right.op is Ops.CONST and isinstance(right.arg, int):
             return right.arg
-    return end - start  # type: ignore[operator]
+    return settled(end - start)  # type: ignore[operator]
 
 
 def _flip(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
@@ -277,7 +289,7 @@ def _multi(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
                 hint="shard along one axis",
             )
     total = sum(shape[arg] for shape in rest if shape is not None)
-    return tuple(total if i == arg else size for i, size in enumerate(first))
+    return tuple(settled(total) if i == arg else size for i, size in enumerate(first))
 
 
 def _get_tuple(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
