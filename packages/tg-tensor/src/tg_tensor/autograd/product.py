@@ -6,6 +6,8 @@ long axis is split into blocks, and the blocks' products into blocks again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tg_uop import Ops, UOp, dtypes
 
 _BLOCK = 16
@@ -13,6 +15,9 @@ _BLOCK = 16
 
 def product_gradient(source: UOp, grad: UOp, axes: tuple[int, ...]) -> UOp:
     """The gradient of the factors `source` for that of their product over `axes`."""
+    symbolic = [axis for axis in axes if not isinstance(source.shape[axis], int)]
+    if symbolic:
+        return _gradient_of_longest(source, grad, axes, symbolic)
     rest = [axis for axis in range(source.ndim) if axis not in axes]
     moved = source.permute([*rest, *axes])
     batch = moved.shape[: len(rest)]
@@ -28,12 +33,26 @@ def product_gradient(source: UOp, grad: UOp, axes: tuple[int, ...]) -> UOp:
     return result.reshape(moved.shape).permute(back)
 
 
+def _gradient_of_longest(source: UOp, grad: UOp, axes: tuple[int, ...], symbolic: list[int]) -> UOp:
+    """Axes whose sizes depend on variables: as long as they can be, filled up with ones."""
+    sizes = source.shape
+    pads: list[tuple[object, object]] = [(0, 0)] * source.ndim
+    for axis in symbolic:
+        size = sizes[axis]
+        assert isinstance(size, UOp), "a size that depends on a variable is a node"
+        pads[axis] = (0, int(size.vmax) - size)
+    longest = product_gradient(_pad_with_ones(source, pads), grad, axes)
+    return longest.shrink([(0, size) for size in sizes])
+
+
 def _factor_gradients(factors: UOp, grad: UOp, count: int) -> UOp:
     """The gradient along the last axis of `count` factors; `grad` has size 1 there."""
     levels: list[tuple[UOp, int]] = []
     while count > _BLOCK:
         blocks = -(-count // _BLOCK)
-        padded = _pad_with_ones(factors, blocks * _BLOCK - count)
+        missing = blocks * _BLOCK - count
+        pads = [(0, 0)] * (factors.ndim - 1) + [(0, missing)]
+        padded = _pad_with_ones(factors, pads) if missing else factors
         level = padded.reshape((*factors.shape[:-1], blocks, _BLOCK))
         levels.append((level, count))
         factors = _product(level).reshape((*factors.shape[:-1], blocks))
@@ -50,10 +69,7 @@ def _product(values: UOp) -> UOp:
     return values._reduce(Ops.MUL, (values.ndim - 1,))
 
 
-def _pad_with_ones(values: UOp, count: int) -> UOp:
-    if count == 0:
-        return values
-    pads = [(0, 0)] * (values.ndim - 1) + [(0, count)]
+def _pad_with_ones(values: UOp, pads: Sequence[tuple[object, object]]) -> UOp:
     inside = UOp.const(dtypes.bool, True, shape=values.shape)  # type: ignore[arg-type]
     return inside._pad_zeros(pads).where(values._pad_zeros(pads), 1)
 

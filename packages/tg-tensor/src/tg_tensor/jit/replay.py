@@ -82,6 +82,7 @@ class Captured:
         self._own = [v for v in self.result_views if not self._is_shared(v)]
         self._sets: list[OutputSet] = []
         self._turn = 0
+        self._bound = _bindings_in(self.result_views)
 
     @property
     def kernel_count(self) -> int:
@@ -129,23 +130,26 @@ class Captured:
             self.calls.run_reported(dict(names), values)
         else:
             self.calls.run(buffers, values)
-        if self.is_single and self._own:
+        if self.is_single and self._own and not self._bound:
             assert self.make is not None
             return self.make(outputs.views[0])
-        return self._results(inputs, outputs)
+        return self._results(inputs, outputs, values)
 
-    def _results(self, inputs: Sequence[UOp], outputs: OutputSet) -> object:
+    def _results(
+        self, inputs: Sequence[UOp], outputs: OutputSet, values: Mapping[str, int]
+    ) -> object:
         if self.make is None:
             return self.result
         own = iter(outputs.views)
         names = dict(zip(self.step.inputs, inputs, strict=True))
         names.update(zip(self.step.outputs, outputs.nodes, strict=True))
-        fresh = iter(
-            [
-                next(own) if view in self._own else view.substitute(names)
-                for view in self.result_views
-            ]
-        )
+        views = [
+            next(own) if view in self._own else view.substitute(names) for view in self.result_views
+        ]
+        if self._bound:
+            bound = {node: node.src[0].bind(values[node.var_name]) for node in self._bound}
+            views = [view.substitute(bound) for view in views]
+        fresh = iter(views)
         make = self.make
         if self.is_single:
             return make(next(fresh))
@@ -188,6 +192,12 @@ class Captured:
         views = [view.substitute(fresh) for view in cast(list[UOp], state["views"])]
         make = cast("Callable[[UOp], TensorLike] | None", state["make"])
         Captured.__init__(self, moved, state["result"], views, make)
+
+
+def _bindings_in(views: Iterable[UOp]) -> list[UOp]:
+    """The variables with values in the shapes of results."""
+    found = (node for view in views for node in view.toposort() if node.op is Ops.BIND)
+    return list(dict.fromkeys(found))
 
 
 class _Single:

@@ -10,6 +10,7 @@ from tg_uop.errors import ShapeError
 from tg_tensor.defaults import DTypeLike
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.linalg import LinalgOps
+from tg_tensor.schedule.affine import is_one
 
 
 class EinsumOps(LinalgOps):
@@ -111,13 +112,13 @@ def _sizes(formula: str, pairs: Sequence[tuple[EinsumOps, str]]) -> dict[str, in
     for tensor, letters in pairs:
         for letter, size in zip(letters, tensor.shape, strict=True):
             known = sizes.get(letter, 1)
-            if known != size and 1 not in (known, size):
+            if known != size and not (is_one(known) or is_one(size)):
                 raise ShapeError(
                     op="einsum",
                     shapes=[t.shape for t, _ in pairs],
                     reason=f"axis {letter} of {formula!r} has lengths {known} and {size}",
                 )
-            sizes[letter] = max(known, size) if size else 0
+            sizes[letter] = known if is_one(size) else size
     return sizes
 
 

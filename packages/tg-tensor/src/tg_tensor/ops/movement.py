@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from tg_uop import UOp
 from tg_uop.methods.windows import Window, slide
 
 from tg_tensor.errors import ArgumentError
@@ -21,7 +22,7 @@ class TensorMovementOps(ArrangeOps):
         """The elements moved along axes, those that leave come in at the other end."""
         if dims is None:
             return self.flatten().roll(shifts, 0).reshape(self.shape)
-        amounts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+        amounts = (shifts,) if isinstance(shifts, int | UOp) else tuple(shifts)
         axes = (dims,) if isinstance(dims, int) else tuple(dims)
         if len(amounts) != len(axes):
             raise ArgumentError(
@@ -34,8 +35,10 @@ class TensorMovementOps(ArrangeOps):
 
     def _roll_axis(self, axis: int, amount: int) -> Self:
         size = self.shape[axis]
-        start = -amount % size if size else 0
-        if start == 0:
+        if isinstance(size, int) and size == 0:
+            return self
+        start = -amount % size
+        if isinstance(start, int) and start == 0:
             return self
         twice = [2 if i == axis else 1 for i in range(self.ndim)]
         return self.repeat(twice)._part(axis, start, start + size)

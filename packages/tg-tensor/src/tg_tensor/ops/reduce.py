@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Self, TypeVar
 
-from tg_uop import Ops, dtypes
+from tg_uop import Ops, UOp, dtypes
 from tg_uop.dtype.promote import sum_acc_dtype, sum_result_dtype
 from tg_uop.methods.windows import Window, slide
 
@@ -145,6 +145,11 @@ def _in_blocks(
 ) -> R:
     """A running reduction of the last axis: inside of blocks, then over the blocks before each."""
     count = value.shape[-1]
+    if isinstance(count, UOp):
+        # as long as it can be, and of that as much as there is: nothing depends on what follows
+        room = [(0, 0)] * (value.ndim - 1) + [(0, count.vmax - count)]
+        longest = _in_blocks(value._pad_value(room, identity), inside, combine, identity)
+        return longest._part(value.ndim - 1, 0, count)
     if count <= _LONGEST_DIRECT:
         return inside(value)
     batch = value.shape[:-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from tg_uop import dtypes
+from tg_uop import UOp, dtypes
 from tg_uop.errors import DTypeError, ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
 
@@ -37,7 +37,7 @@ class ScatterOps(IndexOps):
     def _check_index_shape(self, op: str, axis: int, index: Self) -> None:
         pairs = list(zip(index.shape, self.shape, strict=False))
         fits = index.ndim == self.ndim and all(
-            small <= large for i, (small, large) in enumerate(pairs) if i != axis
+            _may_fit(small, large) for i, (small, large) in enumerate(pairs) if i != axis
         )
         if not fits:
             raise ShapeError(
@@ -179,3 +179,8 @@ class ScatterOps(IndexOps):
         """The elements where the mask holds, as a vector; needs the mask's values now."""
         shape = broadcast_shape(self.shape, mask.shape)
         return self._expand_to(shape)[mask._expand_to(shape)]
+
+
+def _may_fit(small: int, large: int) -> bool:
+    """Whether an axis is no longer than another; of sizes that are nodes the views will tell."""
+    return isinstance(small, UOp) or isinstance(large, UOp) or small <= large

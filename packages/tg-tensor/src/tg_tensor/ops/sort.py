@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Self
 
-from tg_uop import dtypes
+from tg_uop import UOp, dtypes
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.pool import PoolOps
@@ -38,7 +38,10 @@ class SortOps(PoolOps):
         if not self.shape:
             return self._of(self.ufix(0).uop.cast(dtypes.default_int))
         axis = self._axis(dim)
-        if self.shape[axis] <= 1:
+        size = self.shape[axis]
+        if isinstance(size, UOp):
+            return self._argsort_symbolic(axis, size, descending)
+        if size <= 1:
             return self.eq(self).where(0, 0).cast(dtypes.default_int)
         moved = self.detach().transpose(axis, -1)
         keys = moved._sort_keys()
@@ -52,6 +55,15 @@ class SortOps(PoolOps):
             second = (keys >> 32).gather(-1, first)._order()
             order = first.gather(-1, second)
         return order.cast(dtypes.default_int).transpose(axis, -1)
+
+    def _argsort_symbolic(self, axis: int, size: UOp, descending: bool) -> Self:
+        """The order of an axis whose size depends on variables: what fills it up comes last."""
+        room = [(0, size.vmax - size if i == axis else 0) for i in range(self.ndim)]
+        keys = self.detach()._sort_keys()
+        keys = keys.bitwise_not() if descending else keys
+        filled = keys._pad_value(room, int(keys.dtype.max))  # type: ignore[arg-type]
+        longest = filled.argsort(axis)
+        return longest._part(axis, 0, size)  # type: ignore[arg-type]
 
     def _sort_keys(self) -> Self:
         """Signed integers in the same order: int32, or int64 for 64-bit values."""

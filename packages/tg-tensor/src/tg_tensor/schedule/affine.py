@@ -181,9 +181,10 @@ class Affine:
                 addends.append((node, stride))
                 stride *= size
             return self.weighted(addends[::-1])
-        total = index[0] if index else ZERO
-        for node, dim in zip(index[1:], dims[1:], strict=True):
-            total = total.alu(Ops.MUL, as_index(dim)).alu(Ops.ADD, node)
+        axes = [(n, d) for n, d in zip(index, dims, strict=True) if not is_one(d)]
+        total = ZERO
+        for number, (node, dim) in enumerate(axes):
+            total = total.alu(Ops.MUL, as_index(dim)).alu(Ops.ADD, node) if number else node
         return total
 
     def split(self, index: UOp, dims: Sequence[Dim]) -> tuple[UOp, ...]:
