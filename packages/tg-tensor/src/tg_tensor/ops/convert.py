@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from tg_uop import Ops, UOp, dtypes
+from tg_uop import DType, Ops, UOp, dtypes
 
 from tg_tensor.defaults import DTypeLike, to_dtype
 from tg_tensor.ops.place import PlaceOps
@@ -20,6 +20,9 @@ class ConvertOps(PlaceOps):
     __slots__ = ()
 
     # *** conversion ***
+
+    def _named_dtype(self, dtype: DTypeLike) -> DType:
+        return to_dtype(dtype)
 
     def bitcast(self, dtype: DTypeLike) -> Self:
         """The same bytes seen as `dtype`; another item size changes the last axis.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import ClassVar, Self, TypeVar
 
-from tg_uop import DType, Ops, dtypes
+from tg_uop import DType, Ops, UOp, dtypes
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.errors import ArgumentError
@@ -102,6 +102,13 @@ class RandomOps(CreateOps):
         Several devices draw the numbers that the first would draw, each for itself: only key and
         counter are sent, and of a value that is cut each draws its part.
         """
+        for size in shape:
+            # before the counter moves: its memory outlives a failed draw
+            if not isinstance(size, UOp) and (not hasattr(size, "__index__") or size < 0):
+                expected = "whole numbers of 0 or more"
+                raise ArgumentError(
+                    op="drawing numbers", argument="shape", given=tuple(shape), expected=expected
+                )
         place = device_or_default(device)
         first = place if isinstance(place, str) else place[0]
         state = cls._state(first)

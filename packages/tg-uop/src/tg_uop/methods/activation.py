@@ -71,9 +71,11 @@ class ActivationMixin(MathMixin):
     def softplus(self, beta: float = 1.0) -> Self:
         """log(1 + exp(beta * x)) / beta, without overflow."""
         x = self._as_float()
-        scaled = x if beta == 1 else x * beta
-        value = scaled.maximum(0) + (-scaled.abs()).exp()._log1p()
-        return value if beta == 1 else value * (1 / beta)
+        if beta == 1:
+            return x.maximum(0) + (-x.abs()).exp()._log1p()
+        # x itself above 0, because beta * x may overflow
+        line = x.maximum(0) if beta > 0 else x.minimum(0)
+        return line + (-(x * beta).abs()).exp()._log1p() * (1 / beta)
 
     def softsign(self) -> Self:
         """x / (1 + |x|)."""

@@ -147,6 +147,9 @@ class MathMixin(ArithmeticMixin):
 
     def _repeated_product(self, count: int) -> Self:
         """Exponentiation by squaring."""
+        if count == 0 and self._number_type().is_float:
+            # a power still, so that its gradient is 0 and not missing
+            return self.alu(Ops.POW, self.ufix(0.0))
         if count == 0:
             return self.const_like(1)
         result: Self | None = None

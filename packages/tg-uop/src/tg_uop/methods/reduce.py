@@ -60,7 +60,8 @@ class ReduceMixin(BroadcastMixin):
         """The identity of `op` in the shape of the result."""
         # one element at most of each axis, then exactly one
         lead = [(0, min(s, 1)) if i in axes else None for i, s in enumerate(self.shape)]  # type: ignore[call-overload]
-        short = self.const_like(0).shrink(lead)
+        # of this value, so that it has a gradient (of no elements)
+        short = self.shrink(lead)
         pads = [(0, 1 - s) if i in axes else (0, 0) for i, s in enumerate(short.shape)]  # type: ignore[operator]
         nothing = short._pad_zeros(pads)
         return nothing + 1 if op is Ops.MUL else nothing
@@ -79,9 +80,13 @@ class ReduceMixin(BroadcastMixin):
         """The product; of nothing 1. Number types are those of `sum`."""
         return self._accumulate(Ops.MUL, axis, keepdim, dtype)
 
+    def _named_dtype(self, dtype: DType) -> DType:
+        """The dtype that an argument asks for; a host that takes names overrides this."""
+        return dtype
+
     def _accumulate(self, op: Ops, axis: Axis, keepdim: bool, dtype: DType | None) -> Self:
         given = self._number_type()
-        result_type = sum_result_dtype(given) if dtype is None else dtype
+        result_type = sum_result_dtype(given) if dtype is None else self._named_dtype(dtype)
         inner_type = sum_acc_dtype(result_type)
         return self.cast(inner_type)._combine(op, axis, keepdim).cast(result_type)
 
@@ -179,14 +184,14 @@ class ReduceMixin(BroadcastMixin):
 
     def softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
         """exp(x) over its sum along `axis`."""
-        x = self.cast(dtype) if dtype is not None else self._as_float()
+        x = self.cast(self._named_dtype(dtype)) if dtype is not None else self._as_float()
         shifted = x - x.max(axis, keepdim=True).detach()
         powers = shifted.exp()
         return powers / powers.sum(axis, keepdim=True)
 
     def log_softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
         """The logarithm of the softmax."""
-        x = self.cast(dtype) if dtype is not None else self._as_float()
+        x = self.cast(self._named_dtype(dtype)) if dtype is not None else self._as_float()
         shifted = x - x.max(axis, keepdim=True).detach()
         return shifted - shifted.exp().sum(axis, keepdim=True).log()
 
