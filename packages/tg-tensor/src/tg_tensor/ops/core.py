@@ -60,6 +60,8 @@ def live_tensors() -> list[TensorCore]:
         return [found for r in references if (found := r()) is not None]
 
 
+_AGAIN: Step = (Ops.NOOP, ())
+
 Origin = tuple["weakref.ref[TensorCore]", Ops, tuple[object, ...], "Origin | None"]
 """What a view was taken from, the step that took it, and what that was taken from."""
 
@@ -147,35 +149,34 @@ class TensorCore(ReduceMixin):
             found.pop()
         return found
 
-    def _write(self, value: UOp, *steps: Step) -> None:
-        """Write `value` to the view of this Tensor that some steps lead to.
+    def _write(self, value: UOp, *steps: Step, where: UOp | None = None) -> None:
+        """Write `value`, or some of its elements, to the view of this Tensor that steps lead to.
 
-        What this is a view of is written too. Raises `GradientError` where only a part of a Tensor
-        that requires a gradient would change.
+        The same place of what this is a view of is written too. Raises `GradientError` where only
+        a part of a Tensor that requires a gradient would change.
         """
         above = self._origins()
         _refuse_leaves([self] if steps else [], [tensor for tensor, _ in above])
-        places = [-1] if names_place(self.uop) else []
-        places += [n for n, (t, _) in enumerate(above) if t is not None and names_place(t.uop)]
-        if not places and not above:
-            self.uop = written(self.uop, steps, value)
-            return
-        # the memory that is written is that of the outermost origin which has some
-        first = places[-1] if places else len(above) - 1
-        down = [step for _, step in above[first::-1]] if first >= 0 else []
-        outermost = self if first < 0 else above[first][0]
-        assert outermost is not None, "an origin that has memory is alive"
-        node = written(outermost.uop, [*down, *steps], value)
-        _set_down(self, above[: first + 1], node)
-        if not steps and not places:
-            self.uop = value
-        # lazy values further out follow what their view holds now
-        pending: list[Step] = []
-        for tensor, step in above[first + 1 :]:
-            pending.insert(0, step)
+        # the outermost first: what is seen through it is a view of what it becomes
+        line: list[tuple[TensorCore | None, Step]] = [(self, _AGAIN), *above]
+        down = [*(step for _, step in reversed(above)), *steps]
+        seen: UOp | None = None
+        becomes = value
+        for tensor, _ in reversed(line):
             if tensor is not None:
-                node = tensor.uop = written(tensor.uop, pending, node)
-                pending = []
+                if seen is tensor.uop:
+                    tensor.uop = becomes
+                else:
+                    seen = tensor.uop
+                    place = viewed(seen, down)
+                    stored = value if where is None else where.where(value, place)
+                    becomes = seen if stored is place else written(seen, down, stored)
+                    tensor.uop = becomes
+            if seen is not None and len(down) > len(steps):
+                seen, becomes = viewed(seen, down[:1]), viewed(becomes, down[:1])
+            down = down[1:]
+        if not steps and where is None and not names_place(self.uop):
+            self.uop = value
 
     # *** values on the host ***
 
@@ -418,18 +419,6 @@ def _refuse_leaves(parts: Sequence[TensorCore], wholes: Sequence[TensorCore | No
             hint="write before requires_grad_(), assign a whole value, or write to a copy "
             "(x = x + 0)",
         )
-
-
-def _set_down(
-    view: TensorCore, origins: Sequence[tuple[TensorCore | None, Step]], node: UOp
-) -> None:
-    """Let the outermost of the origins be `node`, and what was taken from it views of that."""
-    for number in range(len(origins) - 1, -1, -1):
-        tensor, step = origins[number]
-        if tensor is not None:
-            tensor.uop = node
-        node = viewed(node, [step])
-    view.uop = node
 
 
 _numbers: dict[tuple[DType, type, Scalar], UOp] = {}

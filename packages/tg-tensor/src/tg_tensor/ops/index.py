@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 from tg_uop import Ops, UOp, dtypes
+from tg_uop.dtype.value import const_value
 from tg_uop.errors import DTypeError, IndexRangeError, ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
 from tg_uop.methods.indexing import apply_cuts, axis_cut, basic_view, expand_ellipsis
@@ -36,6 +37,8 @@ class IndexOps(TensorMovementOps):
         elements up; bool masks pick, which needs their values now. Raises `IndexRangeError` for
         what is outside and visible on the host; elsewhere an index outside reads 0.
         """
+        if isinstance(index, bool | np.bool_) or (_is_mask(index) and index.ndim == 0):  # type: ignore[attr-defined]
+            return self.unsqueeze(0)[self._index_item(index).reshape((1,))]  # type: ignore[attr-defined]
         items = self._index_items(index)
         if not any(isinstance(item, IndexOps) for item in items):
             return self._seen_as(basic_view(self.uop, items), INDEX, tuple(items))
@@ -200,7 +203,7 @@ class IndexOps(TensorMovementOps):
         )
         given = index if isinstance(index, tuple) else (index,)
         masks = [item for item in map(self._index_item, given) if _is_mask(item)]
-        if masks and len(given) == 1 and _fits_everywhere(target):
+        if masks and len(given) == 1 and (masks[0].ndim == 0 or _fits_everywhere(target)):
             self._write_mask(masks[0], target)  # type: ignore[arg-type]
             return
         items = self._index_items(index)
@@ -211,30 +214,35 @@ class IndexOps(TensorMovementOps):
 
     def _write_mask(self, mask: Self, value: Self | int | float) -> None:
         _check_mask(mask, self.shape)
+        if isinstance(value, IndexOps) and value.numel() == 0:
+            return
         spread = mask.reshape((*mask.shape, *(1,) * (self.ndim - mask.ndim)))
-        self._become(spread.where(self._as_element(value), self))
+        everything: list[object] = [slice(None)] * self.ndim
+        self._write_view(everything, value, where=spread._expand_to(self.shape))
 
     def _as_element(self, value: Self | int | float) -> Self:
-        tensor = value if isinstance(value, IndexOps) else self.ufix(value)
-        return tensor.cast(self.dtype)
+        """A value in this dtype, on this device."""
+        if not isinstance(value, IndexOps):
+            device = self.uop._device
+            place = device if isinstance(device, str) else None
+            return self._of(UOp.const(self.dtype, const_value(value, self.dtype), place))
+        return value if value.dtype is self.dtype else value.cast(self.dtype)
 
-    def _become(self, value: Self) -> None:
-        """Take on a value, in place where there is memory."""
-        self._write_view([slice(None)] * self.ndim, value)
-
-    def _write_view(self, items: list[object], value: Self | int | float) -> None:
+    def _write_view(
+        self, items: list[object], value: Self | int | float, where: Self | None = None
+    ) -> None:
         shape = basic_view(self.uop, items).shape
         stored = self._as_element(value)
         if stored.ndim > len(shape):
             stored = stored.reshape(stored.shape[stored.ndim - len(shape) :])
         stored = stored._expand_to(shape)
         if 0 not in shape:
-            self._write(stored.uop, (INDEX, tuple(items)))
+            condition = None if where is None else where.uop
+            self._write(stored.uop, (INDEX, tuple(items)), where=condition)
 
     def _write_lookup(self, items: list[object], value: Self | int | float) -> None:
         """Give each element the value of the last index that names it, if there is one."""
         view, positions, indices, front = self._lookup_parts(items)
-        covers_all = all(isinstance(item, IndexOps) or item == slice(None) for item in items)
         place = 0 if front else positions[0]
         flat_index = view._flat_index(positions, indices)
         if flat_index.numel() == 0:
@@ -255,15 +263,14 @@ class IndexOps(TensorMovementOps):
         chosen = last.eq(turn).reshape((count, named, *tail))
         # False is the zero of every dtype; a 0 makes an integer of a bool
         picked = chosen.where(stored, False)._only_one(place + 1)
-        written = (last > 0).reshape((count, *tail))
-        flat = source.reshape((*before, count, *after))
-        merged = written.where(picked, flat).reshape(source.shape)
-        merged = merged.permute([order.index(axis) for axis in range(view.ndim)])
-        if covers_all:
-            self._become(merged.reshape(self.shape))
-            return
+        written = (last > 0).reshape((count, *tail))._expand_to((*before, count, *after))
+        back = [order.index(axis) for axis in range(view.ndim)]
         plain = [slice(None) if isinstance(item, IndexOps) else item for item in items]
-        self._write_view(plain, merged)
+        self._write_view(
+            plain,
+            picked.reshape(source.shape).permute(back),
+            where=written.reshape(source.shape).permute(back),
+        )
 
 
 def _is_int(item: object) -> bool:

@@ -22,20 +22,19 @@ class PlaceOps(RandomOps):
         shape, dtype or device do not fit, or when this repeats elements of memory.
         """
         value = self._assigned_value(x)
-        if repeats_memory(self.uop):
+        if repeats_memory(self.uop) and not self._origins():
             raise AssignError(
                 target=_described(self),
                 value=_described(value),
                 reason="it is an expanded view, in which elements of memory appear more than once",
                 hint="write to what was expanded, or call contiguous() first",
             )
-        if value.uop is not self.uop:
-            self._write(value.uop)
+        self._write(value.uop)
         return self
 
     def _assigned_value(self, x: object) -> Self:
         if isinstance(x, int | float):
-            return self._of(self.ufix(x).cast(self.dtype).uop)._expand_to(self.shape)
+            return self.const_like(x)
         value = x if isinstance(x, type(self)) else self._lift(x, self.device)
         reason = ""
         if value.dtype is not self.dtype:

@@ -304,6 +304,8 @@ class _Builder:
     def _results(self, outputs: Mapping[UOp, UOp]) -> dict[UOp, UOp]:
         """What stands for each wanted value and each executed AFTER."""
         results: dict[UOp, UOp] = {}
+        # what lies below a value in memory of its own is none of the value's memory
+        self.settled = {node: node for node in self.memory}
         for node in self.roots.wanted:
             if node in outputs:
                 root = self.replaced.get(outputs[node], outputs[node])
