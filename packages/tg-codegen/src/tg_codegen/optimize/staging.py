@@ -177,7 +177,9 @@ def plan_tile(nest: LoopNest, index: UOp, fixed: set[UOp], slot: int = 0) -> Til
     tile = _tile_of(form, gate, _grouped_axes(form, inner), slot) or _tile_of(
         form, gate, _plain_axes(form, inner), slot
     )
-    assert tile is not None, "one axis a loop can always be copied"
+    if tile is None:
+        # a place that is read from memory may move with a loop that also moves it by itself
+        raise StagingRefusal("its address is irregular in some loop", "leave the operand in place")
     return tile
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from tg_uop import UOp
 from tg_uop.errors import ShapeError
 from tg_uop.methods.windows import Window
 
@@ -14,6 +15,7 @@ from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.grids import GridOps
 
 Sizes = int | Sequence[int]
+Pairs = list[tuple[int, int]]
 
 
 class ConvOps(GridOps):
@@ -32,25 +34,61 @@ class ConvOps(GridOps):
         groups: int = 1,
         stride: Sizes = 1,
         dilation: Sizes = 1,
-        padding: Sizes = 0,
+        padding: Sizes | str = 0,
         dtype: DTypeLike | None = None,
     ) -> Self:
         """(batch, channels, *spatial) convolved with (outputs, channels / groups, *kernel).
 
-        For one, two, three ... spatial axes. `padding` is one number, one an axis, or pairs that
-        start with the last axis, as in PyTorch. Sums of half-precision products are taken in
-        float32, or in `dtype`. Raises `ShapeError` when the shapes do not fit.
+        For one, two, three ... spatial axes; an input without a batch gives a result without one.
+        `padding` is one number, one an axis, pairs that start with the last axis, "valid" (none),
+        or "same" (as many steps as elements, for a stride of 1). Sums of half-precision products
+        are taken in float32, or in `dtype`. Raises `ShapeError` when the shapes do not fit,
+        `ArgumentError` for numbers that make no window.
         """
+        if weight.ndim >= 3 and self.ndim == weight.ndim - 1:
+            alone = self.unsqueeze(0)
+            return alone.conv2d(weight, bias, groups, stride, dilation, padding, dtype).squeeze(0)
         spatial = weight.shape[2:]
         _check_conv(self, weight, bias, groups)
         count = len(spatial)
-        strides = per_axis("stride", stride, count)
-        dilations = per_axis("dilation", dilation, count)
-        pads = padding_pairs("conv2d", padding, count)
+        strides = window_numbers("stride", stride, count)
+        dilations = window_numbers("dilation", dilation, count)
+        if isinstance(padding, str):
+            pads = _named_padding(padding, spatial, strides, dilations)
+        else:
+            pads = padding_pairs("conv2d", padding, count)
         padded = self.pad([(0, 0), (0, 0), *pads])
         windows = [Window(k, s, d) for k, s, d in zip(spatial, strides, dilations, strict=True)]
         _check_reach("conv2d", padded, windows)
         return padded._convolve(weight, bias, groups, windows, dtype)
+
+    def conv1d(
+        self,
+        weight: Self,
+        bias: Self | None = None,
+        groups: int = 1,
+        stride: Sizes = 1,
+        dilation: Sizes = 1,
+        padding: Sizes | str = 0,
+        dtype: DTypeLike | None = None,
+    ) -> Self:
+        """`conv2d` with one spatial axis."""
+        check_spatial("conv1d", weight, 1)
+        return self.conv2d(weight, bias, groups, stride, dilation, padding, dtype)
+
+    def conv3d(
+        self,
+        weight: Self,
+        bias: Self | None = None,
+        groups: int = 1,
+        stride: Sizes = 1,
+        dilation: Sizes = 1,
+        padding: Sizes | str = 0,
+        dtype: DTypeLike | None = None,
+    ) -> Self:
+        """`conv2d` with three spatial axes."""
+        check_spatial("conv3d", weight, 3)
+        return self.conv2d(weight, bias, groups, stride, dilation, padding, dtype)
 
     def _convolve(
         self,
@@ -78,79 +116,87 @@ class ConvOps(GridOps):
             return result
         return result + bias.reshape((1, outputs, *(1,) * count))
 
-    def conv_transpose2d(
-        self,
-        weight: Self,
-        bias: Self | None = None,
-        groups: int = 1,
-        stride: Sizes = 1,
-        dilation: Sizes = 1,
-        padding: Sizes = 0,
-        output_padding: Sizes = 0,
-    ) -> Self:
-        """The transpose of `conv2d`, with weights (channels, outputs / groups, *kernel).
-
-        Written as a convolution with mirrored weights over the input with zeros between its
-        elements. Raises `ShapeError` when the shapes do not fit.
-        """
-        spatial = weight.shape[2:]
-        count = len(spatial)
-        _check_transposed(self, weight, groups)
-        strides = per_axis("stride", stride, count)
-        dilations = per_axis("dilation", dilation, count)
-        extra = per_axis("output_padding", output_padding, count)
-        pads = padding_pairs("conv_transpose2d", padding, count)
-        channels, outputs = weight.shape[:2]
-        mirrored = weight.flip(list(range(2, weight.ndim)))
-        mirrored = mirrored.reshape((groups, channels // groups, outputs, *spatial))
-        mirrored = mirrored.transpose(1, 2).reshape(
-            (groups * outputs, channels // groups, *spatial)
-        )
-        spread = self._with_gaps(strides)
-        around: list[tuple[int, int]] = []
-        for kernel, gap, (before, after), more in zip(spatial, dilations, pads, extra, strict=True):
-            reach = gap * (kernel - 1)
-            around.append((reach - before, reach - after + more))
-        padded = spread.pad([(0, 0), (0, 0), *around])
-        return padded.conv2d(mirrored, bias, groups, 1, dilations)
-
-    def _with_gaps(self, strides: Sequence[int]) -> Self:
-        """`stride` - 1 zeros between neighbours of each spatial axis."""
-        value = self
-        for axis, stride in enumerate(strides, start=2):
-            if stride == 1:
-                continue
-            before, size, after = value.shape[:axis], value.shape[axis], value.shape[axis + 1 :]
-            value = value.reshape((*before, size, 1, *after))
-            pairs = [(0, stride - 1) if i == axis + 1 else (0, 0) for i in range(value.ndim)]
-            value = value._pad_zeros(pairs).reshape((*before, size * stride, *after))
-            value = value._part(axis, 0, (size - 1) * stride + 1)
-        return value
-
 
 def per_axis(name: str, given: Sizes, count: int) -> list[int]:
-    """One number for each of `count` axes.
+    """One number for each of `count` axes; a list of one number stands for all of them.
 
     Raises `ArgumentError` for another number of numbers.
     """
     values = [given] * count if isinstance(given, int) else list(given)
+    if len(values) == 1:
+        values *= count
     if len(values) != count:
         expected = f"one number, or {count}"
         raise ArgumentError(op="window", argument=name, given=tuple(values), expected=expected)
     return values
 
 
-def padding_pairs(op: str, given: Sizes, count: int) -> list[tuple[int, int]]:
-    """One (before, after) for each of `count` axes, the first axis first."""
+def window_numbers(name: str, given: Sizes, count: int) -> list[int]:
+    """`per_axis`, of numbers that make a window.
+
+    Raises `ArgumentError` for numbers below 1.
+    """
+    values = per_axis(name, given, count)
+    if min(values, default=1) < 1:
+        raise ArgumentError(
+            op="window", argument=name, given=tuple(values), expected="numbers of 1 or more"
+        )
+    return values
+
+
+def padding_pairs(op: str, given: Sizes, count: int) -> Pairs:
+    """One (before, after) for each of `count` axes, the first axis first.
+
+    Raises `ArgumentError` for another number of numbers.
+    """
     if isinstance(given, int):
         return [(given, given)] * count
     values = list(given)
+    if len(values) == 1:
+        values *= count
     if len(values) == count:
         return [(value, value) for value in values]
     if len(values) == 2 * count:
         return list(zip(values[::2], values[1::2], strict=True))[::-1]
     expected = f"one number, {count} of them, or {count} pairs that start with the last axis"
     raise ArgumentError(op=op, argument="padding", given=tuple(values), expected=expected)
+
+
+def _named_padding(
+    name: str, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> Pairs:
+    """The padding that "valid" and "same" stand for; of an odd amount the larger part is after."""
+    if name == "valid":
+        return [(0, 0)] * len(kernel)
+    if name != "same" or any(stride != 1 for stride in strides):
+        raise ArgumentError(
+            op="conv2d",
+            argument="padding",
+            given=name,
+            expected="numbers, 'valid', or 'same' with a stride of 1",
+        )
+    totals = [dilation * (size - 1) for size, dilation in zip(kernel, dilations, strict=True)]
+    return [(total // 2, total - total // 2) for total in totals]
+
+
+def check_spatial(op: str, weight: ConvOps, count: int) -> None:
+    """Refuse weights of another number of spatial axes than the name of the operation says."""
+    if weight.ndim != count + 2:
+        raise ShapeError(
+            op=op,
+            shapes=(weight.shape,),
+            reason=f"weights for {count} spatial axes have {count + 2} axes",
+        )
+
+
+def check_bias(op: str, bias: ConvOps | None, outputs: int) -> None:
+    """Refuse a bias that has not one number for each output."""
+    if bias is not None and bias.shape != (outputs,):
+        raise ShapeError(
+            op=op,
+            shapes=(bias.shape,),
+            reason=f"the bias must have one number for each of the {outputs} outputs",
+        )
 
 
 def _check_conv(x: ConvOps, weight: ConvOps, bias: ConvOps | None, groups: int) -> None:
@@ -162,6 +208,8 @@ def _check_conv(x: ConvOps, weight: ConvOps, bias: ConvOps | None, groups: int) 
             reason=f"an input of {x.ndim} axes and weights of {weight.ndim}",
             hint="both have two axes (batch and channels, outputs and channels) before the spatial",
         )
+    if groups < 1:
+        raise ArgumentError(op="conv2d", argument="groups", given=groups, expected="1 or more")
     outputs, inputs = weight.shape[:2]
     if x.shape[1] != groups * inputs or outputs % groups:
         raise ShapeError(
@@ -171,33 +219,13 @@ def _check_conv(x: ConvOps, weight: ConvOps, bias: ConvOps | None, groups: int) 
             f"channels a group and {outputs} outputs",
             hint="channels must be groups times the second axis of the weights",
         )
-    if bias is not None and bias.shape != (outputs,):
-        raise ShapeError(
-            op="conv2d",
-            shapes=(*shapes, bias.shape),
-            reason=f"the bias must have one number for each of the {outputs} outputs",
-        )
-
-
-def _check_transposed(x: ConvOps, weight: ConvOps, groups: int) -> None:
-    if x.ndim != weight.ndim or x.ndim < 3 or x.shape[1] != weight.shape[0]:
-        raise ShapeError(
-            op="conv_transpose2d",
-            shapes=(x.shape, weight.shape),
-            reason="the channels of the input must be the first axis of the weights",
-        )
-    if weight.shape[0] % groups:
-        raise ShapeError(
-            op="conv_transpose2d",
-            shapes=(x.shape, weight.shape),
-            reason=f"{groups} groups do not divide the {weight.shape[0]} channels",
-        )
+    check_bias("conv2d", bias, outputs)
 
 
 def _check_reach(op: str, padded: ConvOps, windows: Sequence[Window]) -> None:
     sizes = padded.shape[-len(windows) :]
     for size, window in zip(sizes, windows, strict=True):
-        if window.reach > size:
+        if not isinstance(size, UOp) and window.reach > size:
             raise ShapeError(
                 op=op,
                 shapes=(padded.shape,),

@@ -11,12 +11,11 @@ from tg_uop.errors import ShapeError
 from tg_uop.methods.windows import Window
 
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.conv import ConvOps, Sizes, padding_pairs, per_axis
+from tg_tensor.ops.conv import Pairs, Sizes, padding_pairs, window_numbers
+from tg_tensor.ops.conv_transpose import ConvTransposeOps
 
-Pairs = list[tuple[int, int]]
 
-
-class PoolOps(ConvOps):
+class PoolOps(ConvTransposeOps):
     """Maximum and mean over windows of the last axes."""
 
     __slots__ = ()
@@ -36,7 +35,38 @@ class PoolOps(ConvOps):
         keeps a last window that is only partly inside.
         """
         windows = _windows_of(kernel_size, stride, dilation)
-        pads = self._pool_padding("max_pool2d", padding, windows, ceil_mode)
+        return self._max_pool(windows, padding, ceil_mode, return_indices)
+
+    def max_pool1d(
+        self,
+        kernel_size: Sizes = 2,
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Self | tuple[Self, Self]:
+        """`max_pool2d` over one axis."""
+        windows = _windows_of(kernel_size, stride, dilation, 1)
+        return self._max_pool(windows, padding, ceil_mode, return_indices)
+
+    def max_pool3d(
+        self,
+        kernel_size: Sizes = 2,
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Self | tuple[Self, Self]:
+        """`max_pool2d` over three axes."""
+        windows = _windows_of(kernel_size, stride, dilation, 3)
+        return self._max_pool(windows, padding, ceil_mode, return_indices)
+
+    def _max_pool(
+        self, windows: Sequence[Window], padding: Sizes, ceil_mode: bool, return_indices: bool
+    ) -> Self | tuple[Self, Self]:
+        pads = self._pool_padding("max_pool", padding, windows, ceil_mode)
         values = self._pooled_values(windows, pads)
         count = len(windows)
         largest = values.max(tuple(range(-count, 0)))
@@ -71,15 +101,58 @@ class PoolOps(ConvOps):
         padding: Sizes = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
+        divisor_override: int | None = None,
     ) -> Self:
-        """The mean of each window; `count_include_pad` counts zeros of the padding too."""
+        """The mean of each window; `count_include_pad` counts zeros of the padding too.
+
+        `divisor_override` divides the sum by another number than that of the elements.
+        """
         windows = _windows_of(kernel_size, stride, dilation)
+        return self._avg_pool(windows, padding, ceil_mode, count_include_pad, divisor_override)
+
+    def avg_pool1d(
+        self,
+        kernel_size: Sizes = 2,
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> Self:
+        """`avg_pool2d` over one axis."""
+        windows = _windows_of(kernel_size, stride, dilation, 1)
+        return self._avg_pool(windows, padding, ceil_mode, count_include_pad, None)
+
+    def avg_pool3d(
+        self,
+        kernel_size: Sizes = 2,
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Self:
+        """`avg_pool2d` over three axes."""
+        windows = _windows_of(kernel_size, stride, dilation, 3)
+        return self._avg_pool(windows, padding, ceil_mode, count_include_pad, divisor_override)
+
+    def _avg_pool(
+        self,
+        windows: Sequence[Window],
+        padding: Sizes,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor: int | None,
+    ) -> Self:
         count = len(windows)
-        named = padding_pairs("avg_pool2d", padding, count)
-        pads = self._pool_padding("avg_pool2d", padding, windows, ceil_mode)
+        named = padding_pairs("avg_pool", padding, count)
+        pads = self._pool_padding("avg_pool", padding, windows, ceil_mode)
         front = [(0, 0)] * (self.ndim - count)
         kernels = tuple(range(-count, 0))
         slid = self._pad_zeros(front + pads)._windows(windows)
+        if divisor is not None:
+            return slid._as_float().sum(kernels) / divisor
         if not ceil_mode and (count_include_pad or not any(map(any, pads))):
             return slid.mean(kernels)
         spatial = self.shape[-count:]
@@ -92,7 +165,45 @@ class PoolOps(ConvOps):
             counted = inside._pad_zeros(pads)
         number = counted._windows(windows).sum(kernels)
         total = slid.sum(kernels)
-        return (total / number).cast(total.dtype)
+        return (total / number).cast(self._as_float().dtype)
+
+    def lp_pool1d(
+        self,
+        norm_type: float,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        ceil_mode: bool = False,
+    ) -> Self:
+        """`lp_pool2d` over one axis."""
+        return self._lp_pool(norm_type, _windows_of(kernel_size, stride, 1, 1), ceil_mode)
+
+    def lp_pool2d(
+        self,
+        norm_type: float,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        ceil_mode: bool = False,
+    ) -> Self:
+        """The p-norm of each window: the sum of x**p to the power 1 / p.
+
+        A last, partial window counts as if its missing elements were like the others.
+        """
+        return self._lp_pool(norm_type, _windows_of(kernel_size, stride, 1), ceil_mode)
+
+    def lp_pool3d(
+        self,
+        norm_type: float,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        ceil_mode: bool = False,
+    ) -> Self:
+        """`lp_pool2d` over three axes."""
+        return self._lp_pool(norm_type, _windows_of(kernel_size, stride, 1, 3), ceil_mode)
+
+    def _lp_pool(self, norm_type: float, windows: Sequence[Window], ceil_mode: bool) -> Self:
+        elements = math.prod(window.kernel for window in windows)
+        means = self.pow(norm_type)._avg_pool(windows, 0, ceil_mode, True, None)
+        return (means * elements).pow(1 / norm_type)
 
     def max_unpool2d(
         self,
@@ -105,8 +216,49 @@ class PoolOps(ConvOps):
     ) -> Self:
         """The values back at the positions that `max_pool2d` found, zeros elsewhere."""
         windows = _windows_of(kernel_size, stride, dilation)
+        return self._max_unpool(indices, windows, padding, output_size)
+
+    def max_unpool1d(
+        self,
+        indices: Self,
+        kernel_size: Sizes = 2,
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        output_size: Sequence[int] | None = None,
+    ) -> Self:
+        """`max_unpool2d` over one axis."""
+        windows = _windows_of(kernel_size, stride, dilation, 1)
+        return self._max_unpool(indices, windows, padding, output_size)
+
+    def max_unpool3d(
+        self,
+        indices: Self,
+        kernel_size: Sizes = 2,
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        output_size: Sequence[int] | None = None,
+    ) -> Self:
+        """`max_unpool2d` over three axes."""
+        windows = _windows_of(kernel_size, stride, dilation, 3)
+        return self._max_unpool(indices, windows, padding, output_size)
+
+    def _max_unpool(
+        self,
+        indices: Self,
+        windows: Sequence[Window],
+        padding: Sizes,
+        output_size: Sequence[int] | None,
+    ) -> Self:
+        if indices.shape != self.shape:
+            raise ShapeError(
+                op="max_unpool",
+                shapes=(self.shape, indices.shape),
+                reason="there is one index for each value",
+            )
         count = len(windows)
-        pads = padding_pairs("max_unpool2d", padding, count)
+        pads = padding_pairs("max_unpool", padding, count)
         batch = self.shape[: self.ndim - count]
         if output_size is None:
             sizes = [
@@ -163,14 +315,14 @@ def _partial(whole: int, real_end: int, window: Window, ceil_mode: bool) -> int:
     return max((steps - 1) * window.stride + window.reach - whole, 0)
 
 
-def _windows_of(kernel_size: Sizes, stride: Sizes | None, dilation: Sizes) -> list[Window]:
-    kernels = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
-    strides = kernels if stride is None else per_axis("stride", stride, len(kernels))
-    dilations = per_axis("dilation", dilation, len(kernels))
-    named = (("kernel_size", kernels), ("stride", strides), ("dilation", dilations))
-    for argument, given in named:
-        if min(given, default=1) < 1:
-            raise ArgumentError(
-                op="pool", argument=argument, given=tuple(given), expected="numbers of 1 or more"
-            )
+def _windows_of(
+    kernel_size: Sizes, stride: Sizes | None, dilation: Sizes, count: int = 2
+) -> list[Window]:
+    """A window an axis: of `count` axes for one number, else of as many as there are numbers."""
+    given = [kernel_size] * count if isinstance(kernel_size, int) else list(kernel_size)
+    kernels = window_numbers("kernel_size", given, len(given))
+    # an empty list of strides is PyTorch's way to say that there is none
+    no_stride = stride is None or (not isinstance(stride, int) and not len(stride))
+    strides = kernels if no_stride else window_numbers("stride", stride or 0, len(kernels))
+    dilations = window_numbers("dilation", dilation, len(kernels))
     return [Window(k, s, d) for k, s, d in zip(kernels, strides, dilations, strict=True)]
