@@ -9,11 +9,11 @@ from tg_uop.errors import ShapeError
 
 from tg_tensor.defaults import DTypeLike
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.linalg import LinalgOps
+from tg_tensor.ops.search import SearchOps
 from tg_tensor.schedule.affine import is_one
 
 
-class EinsumOps(LinalgOps):
+class EinsumOps(SearchOps):
     """`Tensor.einsum`."""
 
     __slots__ = ()
