@@ -26,7 +26,7 @@ class Options:
     devectorize: int = 1
     transcendental: int = 1
     tensor_cores: int = 1
-    tensor_core_effort: int = 0
+    tensor_core_effort: int = 2
     tensor_core_select: int = -1
     allow_tf32: bool = False
     emulated_dtypes: tuple[str, ...] = ()

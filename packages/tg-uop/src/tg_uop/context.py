@@ -240,9 +240,6 @@ NOT_READ_YET = frozenset(
         "FLOAT16",
         "CHECK_OOB",
         "ALLOW_TF32",
-        "TC",
-        "TC_SELECT",
-        "TC_OPT",
     )
 )
 
@@ -324,7 +321,7 @@ TC = ContextVar(
 )
 TC_OPT = ContextVar(
     "TC_OPT",
-    0,
+    2,
     "How far a kernel may be bent to fit a tensor core: 0 plain, 1 with casts, 2 with padding.",
     group="optimization",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tg_uop import AddrSpace, AxisType, Estimates, GroupOp, Ops, PtrDType, UOp, sint
+from tg_uop.ir.args import TileProduct
 
 _ACCESSES = frozenset((Ops.LOAD, Ops.STORE))
 
@@ -114,6 +115,8 @@ def _operations(node: UOp) -> int:
 def _matrix_operations(node: UOp) -> int:
     """Two for each product of a matrix unit; its arg holds (name, (n, m, k), ...)."""
     arg = node.arg
+    if isinstance(arg, TileProduct):
+        return arg.operations
     dims = arg[1] if isinstance(arg, tuple) and len(arg) > 1 else ()
     total = 2
     for dim in dims if isinstance(dims, tuple) else ():

@@ -9,6 +9,7 @@ Indices stay exact integers; giving them a width is the next step.
 from __future__ import annotations
 
 from tg_uop import Ops, PtrDType, UOp, dtypes
+from tg_uop.ir.args import TileProduct
 
 from tg_codegen.legalize.accesses import VectorAccess, address, read
 from tg_codegen.legalize.gates import Gated, both, split_gates
@@ -38,6 +39,8 @@ class _MemoryAccess:
                 continue
             if node.op is Ops.STORE and not isinstance(node.stored_target.dtype, PtrDType):
                 done[node] = self.store(node)
+            elif isinstance(node.arg, TileProduct):
+                done[node] = node.replace(src=tuple(self.place(s) for s in node.src))
             elif node.op is Ops.INDEX and not isinstance(node.dtype, PtrDType):
                 done[node] = self.load(node)
             else:
@@ -81,6 +84,12 @@ class _MemoryAccess:
         access = self.vector_access(memory, index, None)
         return access.load() if access.step() == 1 else node
 
+    def place(self, node: UOp) -> UOp:
+        """The address of an INDEX that a statement works on."""
+        memory, index, gate = self.operands(node)
+        assert gate is None, "a statement on tiles has no gate"
+        return address(memory, index, None)
+
     def store(self, node: UOp) -> UOp:
         """The STOREs that write the value."""
         value = self.done[node.stored_value]
@@ -98,9 +107,12 @@ class _MemoryAccess:
 
 
 def _only_stored(order: dict[UOp, None]) -> set[UOp]:
-    """The INDEX nodes that only a STORE uses, as its target."""
+    """The INDEX nodes of which only the address is used: targets of a STORE, tiles."""
     targets = {node.stored_target for node in order if node.op is Ops.STORE}
+    targets.update(s for node in order if isinstance(node.arg, TileProduct) for s in node.src)
     for node in order:
+        if isinstance(node.arg, TileProduct):
+            continue
         operands = node.src[1:] if node.op is Ops.STORE else node.src
         targets.difference_update(operands)
     return {t for t in targets if t.op is Ops.INDEX and not isinstance(t.dtype, PtrDType)}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tg_uop import Ops, UOp
 
 # a store may not move past these: they begin or end a block, or something waits for stores
-_FENCES = frozenset((Ops.RANGE, Ops.END, Ops.AFTER, Ops.BARRIER, Ops.IF, Ops.ENDIF))
+_FENCES = frozenset((Ops.RANGE, Ops.END, Ops.AFTER, Ops.BARRIER, Ops.IF, Ops.ENDIF, Ops.WMMA))
 
 
 def with_branches(instructions: Sequence[UOp]) -> list[UOp]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
-from tg_uop import AxisType, Opt, OptOps, UOp
+from tg_uop import AxisType, Ops, Opt, OptOps, UOp
 
 from tg_codegen.errors import KernelOptError
 from tg_codegen.optimize.blocking import block_reduction, check_blocking, is_blocked
@@ -19,6 +19,12 @@ from tg_codegen.optimize.loop_nest import (
 )
 from tg_codegen.optimize.opts import MAX_LANES, MAX_UNROLL, MAX_UPCAST
 from tg_codegen.optimize.staging import StagingRefusal, fixed_loops, stage_operand
+from tg_codegen.optimize.tensor_core import (
+    TensorCoreRefusal,
+    apply_tensor_core,
+    find_product,
+    needs_padding,
+)
 
 
 def apply_to(nest: LoopNest, opt: Opt) -> None:
@@ -29,6 +35,13 @@ def apply_to(nest: LoopNest, opt: Opt) -> None:
             opt,
             "the kernel orders effects of its own (AFTER), which splitting loops could break",
             "give such a kernel opts_to_apply=() and write its loops with their roles",
+        )
+    if any(node.op is Ops.WMMA for node in nest.ast.toposort()):
+        raise refusal(
+            nest,
+            opt,
+            "a tensor core computes the kernel's sum already",
+            "let TC be the last Opt",
         )
     if is_blocked(nest.ast):
         raise refusal(
@@ -324,14 +337,21 @@ def _block(nest: LoopNest, opt: Opt) -> None:
 
 def _tensor_core(nest: LoopNest, opt: Opt) -> None:
     if not nest.caps.tensor_cores:
-        raise refusal(nest, opt, "the target has no tensor cores", "UPCAST and LANES tile a matmul")
-    names = ", ".join(unit.name for unit in nest.caps.tensor_cores)
-    raise refusal(
-        nest,
-        opt,
-        f"no layout of this kernel for {names} is known",
-        "UPCAST and LANES tile a matmul without them",
-    )
+        raise refusal(nest, opt, "the target has no tensor cores", _WITHOUT_CORES)
+    select = opt.arg[0] if isinstance(opt.arg, tuple) and opt.arg else -1
+    effort = opt.arg[1] if isinstance(opt.arg, tuple) and len(opt.arg) > 1 else 2
+    before = nest.ast
+    try:
+        product = find_product(nest, select)
+        if effort < 2 and needs_padding(product):
+            raise TensorCoreRefusal("its axes are no multiples of a tile", "let it be padded: 2")
+        nest.set_ast(apply_tensor_core(nest, product))
+    except TensorCoreRefusal as error:
+        nest.set_ast(before)
+        raise refusal(nest, opt, error.reason, error.hint or _WITHOUT_CORES) from None
+
+
+_WITHOUT_CORES = "UPCAST and LANES tile a matmul without them"
 
 
 APPLIERS: dict[OptOps, Callable[[LoopNest, Opt], None]] = {

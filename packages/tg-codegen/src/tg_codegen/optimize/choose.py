@@ -18,6 +18,10 @@ from tg_codegen.optimize.strategies.matmul import dominates, is_product, optimiz
 from tg_codegen.optimize.strategies.matvec import streams_in_stripes
 from tg_codegen.optimize.strategies.reduction import optimize_reduction
 from tg_codegen.optimize.strategies.separate import optimize_separately, separate_statements
+from tg_codegen.optimize.strategies.tensor_core import (
+    fitting_product,
+    optimize_on_tensor_core,
+)
 from tg_codegen.options import Options
 
 
@@ -68,6 +72,10 @@ def _strategies(view: Scheduler, options: Options) -> list[Callable[[Scheduler],
     if facts is None:
         return [partial(optimize_elementwise, options=options)]
     plain = partial(optimize_reduction, options=options)
+    product = fitting_product(view, options)
+    if product is not None:
+        on_unit = partial(optimize_on_tensor_core, options=options, product=product)
+        return [on_unit, partial(optimize_product, options=options), plain]
     if is_product(facts) and dominates(view, facts) and not streams_in_stripes(facts):
         return [partial(optimize_product, options=options), plain]
     return [plain]

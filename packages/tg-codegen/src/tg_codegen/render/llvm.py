@@ -22,6 +22,7 @@ from tg_codegen.render.llvm_memory import (
     render_store,
 )
 from tg_codegen.render.llvm_ops import ELEMENTWISE
+from tg_codegen.render.llvm_tiles import render_tile_product
 from tg_codegen.render.llvm_types import literal, type_name
 from tg_codegen.render.renderer import Compile, Renderer
 from tg_codegen.target.cpu import CpuDescription, describe_cpu
@@ -171,6 +172,9 @@ class _Kernel:
     def store(self, node: UOp) -> None:
         render_store(self.body, node)
 
+    def tile_product(self, node: UOp) -> None:
+        render_tile_product(self.body, node)
+
     # *** control flow ***
 
     def open_loop(self, node: UOp) -> None:
@@ -245,6 +249,7 @@ class _Kernel:
             "entry:",
             *body.allocas,
             *body.lines,
+            *body.epilogue,
             "  ret void",
             "}",
             *_entry(name, len(self.info.globals), len(self.info.vars), self.parameters),
@@ -294,6 +299,7 @@ OTHER: dict[Ops, Callable[[_Kernel, UOp], None]] = {
     Ops.INDEX: _Kernel.index,
     Ops.LOAD: _Kernel.load,
     Ops.STORE: _Kernel.store,
+    Ops.WMMA: _Kernel.tile_product,
     Ops.RANGE: _Kernel.open_loop,
     Ops.END: _Kernel.close_loop,
     Ops.IF: _Kernel.open_branch,

@@ -15,11 +15,21 @@ class Body:
     `values` maps a node to how its value is written: a name or a literal.
     """
 
-    __slots__ = ("_names", "_zeros", "allocas", "block", "declarations", "lines", "values")
+    __slots__ = (
+        "_names",
+        "_zeros",
+        "allocas",
+        "block",
+        "declarations",
+        "epilogue",
+        "lines",
+        "values",
+    )
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.allocas: list[str] = []
+        self.epilogue: list[str] = []
         self.declarations: dict[str, None] = {}
         self.values: dict[UOp, str] = {}
         self.block = "entry"

@@ -1,6 +1,6 @@
 from math import inf, nan
 from tg_uop import AddrSpace, AxisType, ConstFloat, Invalid, Ops, UOp, dtypes
-from tg_uop.ir.args import BufferArg, CallArg, Estimates, KernelInfo, Opt, OptOps, ParamArg, ProgramInfo, RangeArg, ReduceArg, SpecialArg
+from tg_uop.ir.args import BufferArg, CallArg, Estimates, KernelInfo, Opt, OptOps, ParamArg, ProgramInfo, RangeArg, ReduceArg, SpecialArg, TileProduct
 n0 = UOp(Ops.PARAM, dtypes.int.ptr(64), (), arg=ParamArg(slot=0, shape=None, device=None, name=None))
 n1 = UOp(Ops.CONST, dtypes.int, (), arg=8)
 n2 = UOp(Ops.PARAM, dtypes.float.ptr(64), (), arg=ParamArg(slot=1, shape=None, device=None, name=None))

@@ -6,7 +6,7 @@ The scheduler's output, what users write in a custom kernel, and the optimized A
 from __future__ import annotations
 
 from tg_uop.dtype.dtype import AddrSpace, PtrDType
-from tg_uop.ir.args import KernelInfo, ParamArg
+from tg_uop.ir.args import KernelInfo, ParamArg, TileProduct
 from tg_uop.ir.axis import AxisType
 from tg_uop.ir.ops import Ops
 from tg_uop.ir.uop import UOp
@@ -93,9 +93,13 @@ def _reshape(node: UOp) -> str | None:
 
 
 def wmma(node: UOp) -> str | None:
-    """Three tiles; the result is like the third."""
+    """Three tiles, the result like the third; or a statement on the addresses of C, A and B."""
     if len(node.src) != 3:
         return "its operands are the tiles A, B and the accumulator"
+    if isinstance(node.arg, TileProduct):
+        if any(s.op is not Ops.INDEX for s in node.src):
+            return "the operands of a statement are addresses"
+        return is_void(node)
     return None if node.dtype is node.src[2].dtype else "the result is like the accumulator"
 
 

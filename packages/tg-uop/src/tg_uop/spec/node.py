@@ -85,6 +85,7 @@ EFFECTS = frozenset(
         Ops.NOOP,
         Ops.CALL,
         Ops.CUSTOM,
+        Ops.WMMA,
         Ops.COPY,
         Ops.LINEAR,
     )
