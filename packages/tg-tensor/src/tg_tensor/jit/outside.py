@@ -39,12 +39,17 @@ def readers() -> list[tuple[TensorLike, Reads]]:
     found = []
     for tensor in live_tensors():
         node = tensor.uop
-        if node.op is Ops.BUFFER or (node.op is Ops.RESHAPE and node.src[0].op is Ops.BUFFER):
+        if _is_memory(node) or (node.op is Ops.MULTI and all(map(_is_memory, node.src))):
             continue
         reads = _reads_of(node)
         if reads.buffers:
             found.append((cast(TensorLike, tensor), reads))
     return found
+
+
+def _is_memory(node: UOp) -> bool:
+    """Whether a value is all of a buffer, so that it shows what is written there."""
+    return node.op is Ops.BUFFER or (node.op is Ops.RESHAPE and node.src[0].op is Ops.BUFFER)
 
 
 def _reads_of(node: UOp) -> Reads:

@@ -104,15 +104,28 @@ class CreateOps(TensorCore):
         requires_grad: bool | None = None,
         **kwargs: object,
     ) -> Self:
-        """`fill_value` in this shape, dtype and device, where nothing else is asked for."""
+        """`fill_value` in this shape, dtype and device, where nothing else is asked for.
+
+        Of a sharded Tensor it is cut as that is.
+        """
         _refuse_unknown("full_like", kwargs)
-        return self.full(
+        filled = self.full(
             self.shape,
             fill_value,
             dtype=self.dtype if dtype is None else dtype,
             device=self.device if device is None else device,
-            requires_grad=requires_grad,
         )
+        made = filled._cut_like(self) if device is None else filled
+        made.requires_grad = requires_grad
+        return made
+
+    def _cut_like(self, model: Self) -> Self:
+        """Of copies on the devices of `model`, the part of each where that is sharded."""
+        raise NotImplementedError
+
+    def _new_memory_like(self, dtype: DType) -> UOp:
+        """Memory for a value on several devices, cut as this is."""
+        raise NotImplementedError
 
     def zeros_like(self, **kwargs: object) -> Self:
         """Zeros in this shape, dtype and device."""
@@ -125,10 +138,13 @@ class CreateOps(TensorCore):
     def empty_like(
         self, dtype: DTypeLike | None = None, device: DeviceName | None = None, **kwargs: object
     ) -> Self:
-        """Memory of this shape with whatever is in it."""
+        """Memory of this shape with whatever is in it; of a sharded Tensor cut as that is."""
+        wanted = self.dtype if dtype is None else to_dtype(dtype)
+        if device is None and not isinstance(self.device, str) and not kwargs:
+            return self._of(self._new_memory_like(wanted))
         return self.empty(
             self.shape,
-            dtype=self.dtype if dtype is None else dtype,
+            dtype=wanted,
             device=self.device if device is None else device,
             **kwargs,  # type: ignore[arg-type]
         )
