@@ -9,7 +9,7 @@ from tg_uop import dtypes
 from tg_uop.errors import DTypeError
 
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.blocks import BlockOps
+from tg_tensor.ops.ctc import CtcOps
 
 _LANES = 25
 _ROUNDS = 24
@@ -52,7 +52,7 @@ def _rotations_and_places() -> tuple[list[int], list[int]]:
     return turns, source
 
 
-class HashOps(BlockOps):
+class HashOps(CtcOps):
     """Hashes of bytes, computed on the device."""
 
     __slots__ = ()

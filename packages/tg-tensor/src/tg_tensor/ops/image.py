@@ -1,6 +1,6 @@
 """Resizing of images and other spatial values: each output a weighted sum of neighbours.
 
-An axis is resized by one kernel, `sum over t, k of where(k == place(o, t), x[k] * weight(o, t), 0)`:
+An axis is resized by one kernel, `sum over t, k of where(k == at(o, t), x[k] * weight(o, t), 0)`:
 the compiler turns it into as many loads as there are taps t. Places and weights follow the
 arithmetic of PyTorch, in float32 (float64 for float64), so that both round alike.
 """

@@ -45,21 +45,47 @@ class LossOps(NormOps):
             positive = positive * pos_weight
         return (-(Y * positive) - (1 - Y) * (-self).logsigmoid())._reduced(reduction)
 
-    def cross_entropy(self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:
+    def binary_cross_entropy(
+        self, target: Self, weight: Self | None = None, reduction: str = "mean"
+    ) -> Self:
+        """`binary_crossentropy` by PyTorch's name, each loss times `weight`."""
+        loss = self.binary_crossentropy(target, "none")
+        return (loss if weight is None else loss * weight)._reduced(reduction)
+
+    def binary_cross_entropy_with_logits(
+        self,
+        target: Self,
+        weight: Self | None = None,
+        reduction: str = "mean",
+        pos_weight: Self | None = None,
+    ) -> Self:
+        """`binary_crossentropy_logits` by PyTorch's name, each loss times `weight`."""
+        loss = self.binary_crossentropy_logits(target, "none", pos_weight)
+        return (loss if weight is None else loss * weight)._reduced(reduction)
+
+    def cross_entropy(
+        self,
+        Y: Self,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+        weight: Self | None = None,
+        ignore_index: int = -100,
+    ) -> Self:
         """-sum of Y log_softmax(self) over axis 1; Y holds classes, or a probability for each.
 
-        Raises `ShapeError` when the shapes do not fit, `ArgumentError` for a smoothing not in 0..1.
+        `weight` scales the classes; places with the class `ignore_index` count nothing, and their
+        mean is NaN when there are no others. Raises `ShapeError` when the shapes do not fit,
+        `ArgumentError` for a smoothing not in 0..1.
         """
         _check_smoothing(label_smoothing)
-        classes_axis = 0 if self.ndim == 1 else 1
-        classes = self.shape[classes_axis]
+        axis = 0 if self.ndim == 1 else 1
         if Y.ndim == self.ndim - 1 and not Y.dtype.is_float:
-            log_probability = self.log_softmax(classes_axis)
-            loss = -log_probability._of_class(Y, classes_axis)
-            if label_smoothing:
-                smooth = -log_probability.mean(classes_axis)
-                loss = loss * (1 - label_smoothing) + smooth * label_smoothing
-            return loss._reduced(reduction)
+            log_probability = self.log_softmax(axis)
+            if not label_smoothing:
+                return log_probability.nll_loss(Y, weight, ignore_index, reduction)
+            return log_probability._smoothed_loss(
+                Y, reduction, label_smoothing, weight, ignore_index
+            )
         if Y.shape != self.shape:
             raise ShapeError(
                 op="cross_entropy",
@@ -67,9 +93,57 @@ class LossOps(NormOps):
                 reason="targets are classes (one axis less) or probabilities (the same shape)",
             )
         target = Y.cast(self._as_float().dtype)
-        target = target * (1 - label_smoothing) + label_smoothing / classes
-        loss = -(self.log_softmax(classes_axis) * target).sum(classes_axis)
+        target = target * (1 - label_smoothing) + label_smoothing / self.shape[axis]
+        if weight is not None:
+            target = target * self._class_weights(weight, axis)
+        loss = -(self.log_softmax(axis) * target).sum(axis)
         return loss._reduced(reduction)
+
+    def _class_weights(self, weight: Self, axis: int) -> Self:
+        """One weight a class in the shape of the logits."""
+        if weight.shape != (self.shape[axis],):
+            raise ShapeError(
+                op="loss",
+                shapes=(self.shape, weight.shape),
+                reason=f"there is one weight for each of the {self.shape[axis]} classes",
+            )
+        return weight.reshape(tuple(-1 if i == axis else 1 for i in range(self.ndim)))
+
+    def _smoothed_loss(
+        self, Y: Self, reduction: str, smoothing: float, weight: Self | None, ignore_index: int
+    ) -> Self:
+        """Of log-probabilities: a share of the target is spread evenly over all classes."""
+        axis = 0 if self.ndim == 1 else 1
+        spread = self if weight is None else self * self._class_weights(weight, axis)
+        even = -spread.sum(axis)
+        counted = self._counted(Y, ignore_index)
+        if counted is not None:
+            even = counted.where(even, 0)
+        loss = self.nll_loss(Y, weight, ignore_index, "none") * (1 - smoothing)
+        loss = loss + even * (smoothing / self.shape[axis])
+        if reduction != "mean":
+            return loss._reduced(reduction)
+        return loss.sum() / self._total_weight(Y, weight, counted)
+
+    def _counted(self, Y: Self, ignore_index: int | None) -> Self | None:
+        """Where a class is not the ignored one; None where none can be."""
+        if ignore_index is None or (ignore_index < 0 and Y.dtype.is_unsigned):
+            return None
+        return Y.ne(ignore_index)
+
+    def _total_weight(self, Y: Self, weight: Self | None, counted: Self | None) -> Self:
+        """What a mean over classes is divided by."""
+        if weight is None:
+            total = counted.sum() if counted is not None else self._of(self.ufix(Y.numel()).uop)
+            return total.cast(self.dtype)
+        picked = weight._class_of(Y)
+        return (picked if counted is None else counted.where(picked, 0)).sum()
+
+    def _class_of(self, Y: Self) -> Self:
+        """The element of a vector that each class names; 0 for one outside."""
+        classes = self._iota(self.shape[0], self.device, dtypes.int32).cast(Y.dtype)
+        hits = Y.unsqueeze(-1).eq(classes)
+        return hits.where(self, 0)._only_one(Y.ndim)
 
     def _of_class(self, Y: Self, axis: int) -> Self:
         """The value of the class that Y names, for each place."""
@@ -85,21 +159,27 @@ class LossOps(NormOps):
         self,
         Y: Self,
         weight: Self | None = None,
-        ignore_index: int | None = None,
+        ignore_index: int | None = -100,
         reduction: str = "mean",
     ) -> Self:
         """Minus the log-probability (self, axis 1) of each class in Y, weighted by class.
 
-        The mean is over the weights; places with `ignore_index` count nothing.
+        The mean is over the weights; places with `ignore_index` count nothing, and their mean is
+        NaN when there are no others. Raises `ShapeError` when the shapes do not fit.
         """
         axis = 0 if self.ndim == 1 else 1
-        counted = self.const_like(1)._of_class(Y, axis) if weight is None else weight[Y]
-        if ignore_index is not None:
-            counted = Y.eq(ignore_index).where(0, counted)
         picked = -self._of_class(Y, axis)
+        if weight is not None:
+            self._class_weights(weight, axis)
+            picked = picked * weight._class_of(Y)
+        counted = self._counted(Y, ignore_index)
         # an ignored class may be outside of the axis, whatever was read there
-        loss = counted.eq(0).where(0, picked * counted)
-        return loss.sum() / counted.sum() if reduction == "mean" else loss._reduced(reduction)
+        loss = picked if counted is None else counted.where(picked, 0)
+        if reduction != "mean":
+            return loss._reduced(reduction)
+        if weight is None and counted is None:
+            return loss.mean()
+        return loss.sum() / self._total_weight(Y, weight, counted)
 
     def sparse_categorical_crossentropy(
         self,

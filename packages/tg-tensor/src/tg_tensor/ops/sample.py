@@ -1,7 +1,7 @@
 """Sampling of images at points of a grid: each point a weighted sum of the elements around it.
 
-All points are one kernel: `sum over t, k of where(k == place(point, t), x[k] * weight(point, t), 0)`,
-which the compiler turns into a load for each tap t.
+All points are one kernel, `sum over t, k of where(k == at(p, t), x[k] * weight(p, t), 0)`: the
+compiler turns it into a load for each tap t of a point p.
 """
 
 from __future__ import annotations
