@@ -53,6 +53,20 @@ class ExportError(TgError, TypeError):
         return f"a Tensor of {self.dtype} on {self.device} as {self.target}: {self.reason}"
 
 
+class ExchangeError(TgError, BufferError, ValueError):
+    """Memory that cannot be shared with another library, or not in the way that was asked for."""
+
+    def __init__(self, *, protocol: str, reason: str, hint: str = "") -> None:
+        self.protocol = protocol
+        self.reason = reason
+        self.hint = hint
+        super().__init__(protocol, reason, hint)
+
+    def explain(self) -> str:
+        text = f"{self.protocol}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
 class GradientError(TgError, RuntimeError):
     """A gradient that does not exist."""
 

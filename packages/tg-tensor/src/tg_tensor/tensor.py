@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import types
-from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from tg_runtime import BufferSpec
-from tg_runtime.memory.buffer import Buffer
 from tg_uop import DType, Ops, UOp, dtypes
 from tg_uop.dtype.value import const_value
 from tg_uop.ir.args import CallArg
@@ -22,17 +19,16 @@ from tg_tensor.autograd.history import follow, remember
 from tg_tensor.custom.function import with_arguments
 from tg_tensor.custom.kernel import GradFunction, KernelFunction, custom_kernel
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
-from tg_tensor.engine.buffers import attach
 from tg_tensor.errors import DataError, GradientError
-from tg_tensor.interop.dlpack import Exporter, array_of_exporter, shared_node
-from tg_tensor.interop.numpy import as_array, node_of_array, node_of_bytes, node_of_list
+from tg_tensor.interop.arrays import array_of_any
+from tg_tensor.interop.numpy import node_of_array, node_of_bytes, node_of_list
 from tg_tensor.multi.shard import device_names, new_memory_like, shard_like_uop, shard_uop
 from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors, number
-from tg_tensor.ops.host import HostOps
+from tg_tensor.ops.exchange import ExchangeOps
 from tg_tensor.realize import realize, schedule
 
 
-class Tensor(HostOps):
+class Tensor(ExchangeOps):
     """A value with shape, dtype and device that is computed when it is needed.
 
     `data` may be a number, nested lists, bytes, a NumPy array (all copied), another library's array
@@ -149,7 +145,9 @@ class Tensor(HostOps):
             flowing = found.get(tensor.uop)
             if flowing is not None:
                 fresh = tensor._of(flowing)
-                tensor.grad = fresh if tensor.grad is None else tensor.grad + fresh
+                known = tensor.grad
+                # in place, so that whoever holds the gradient (a captured step) sees the sum
+                tensor.grad = fresh if known is None else known.assign(known + fresh)
         return self
 
     # *** devices ***
@@ -257,42 +255,7 @@ class Tensor(HostOps):
         place = f"{self.device}{cut}"
         return f"<Tensor {self.shape} {self.dtype} on {place}{gradient}, {_state(self.uop)}>"
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        copy = self.clone()
-        copy.requires_grad = self.requires_grad
-        copy.grad = None if self.grad is None else self.grad.clone()
-        memo[id(self)] = copy
-        return copy
-
-    def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[object, ...]]:
-        raw = bytes(self._raw_bytes(share=True))
-        place = (self.device, self.uop.axis)
-        return _unpickle, (raw, self.dtype, self.shape, place, self.requires_grad)
-
     # *** data from elsewhere ***
-
-    @classmethod
-    def from_blob(cls, ptr: int, shape: Sequence[int], **kwargs: object) -> Self:
-        """The memory at an address, shared: it must outlive the Tensor and all views of it."""
-        dtype = to_dtype(kwargs.pop("dtype", dtypes.default_float))  # type: ignore[arg-type]
-        device = device_or_default(kwargs.pop("device", None))  # type: ignore[arg-type]
-        if kwargs or not isinstance(device, str):
-            raise TypeError(f"from_blob takes dtype and one device, not {sorted(kwargs)}")
-        size = int(np.prod(shape, dtype=np.int64))
-        node = UOp.new_buffer(device, size, dtype)
-        buffer = Buffer(device, size, dtype, options=BufferSpec(external_ptr=ptr))
-        attach(node, buffer.allocate(external_ptr=ptr))
-        return cls._of(node.reshape(tuple(shape)))
-
-    @classmethod
-    def from_dlpack(cls, exporter: Exporter, device: str | None = None) -> Self:
-        """The memory that an array of another library offers: shared on a CPU, else copied.
-
-        Raises `BufferError` for memory that is not the host's.
-        """
-        place = device_or_default(device)
-        assert isinstance(place, str), "one name gives one device"
-        return cls._of(shared_node(array_of_exporter(exporter), place))
 
     @classmethod
     def from_url(cls, url: str, gunzip: bool = False, **kwargs: object) -> Self:
@@ -365,21 +328,6 @@ def _state(node: UOp) -> str:
     return f"= {node.arg}" if node.op is Ops.CONST else f"lazy {node.op.name}"
 
 
-def _unpickle(
-    raw: bytes,
-    dtype: DType,
-    shape: tuple[int, ...],
-    place: tuple[DeviceName, int | None],
-    requires_grad: bool | None,
-) -> Tensor:
-    device, axis = place
-    first = device if isinstance(device, str) else device[0]
-    node = node_of_bytes(memoryview(raw), dtype, shape, first)
-    tensor = Tensor._of(node if isinstance(device, str) else shard_uop(node, device, axis))
-    tensor.requires_grad = requires_grad
-    return tensor
-
-
 def _node_of(data: object, device: DeviceName | list[str] | None, dtype: DType | None) -> UOp:
     """The node of a Tensor of `data`."""
     if isinstance(data, TensorCore):
@@ -412,13 +360,13 @@ def _node_of_host_data(data: object, device: str, dtype: DType | None) -> UOp:
         return node_of_bytes(raw, wanted, (raw.nbytes // wanted.itemsize,), device)
     if isinstance(data, list | tuple):
         return node_of_list(data, dtype, device)
-    array = as_array(data)
-    if array is None:
+    found = array_of_any(data)
+    if found is None:
         raise DataError(
             given=f"an object of type {type(data).__name__}",
             reason="it is no number, list, bytes, array, node or path",
         )
-    node = node_of_array(array, device)
+    node = node_of_array(found[0], device, found[1])
     return node if dtype is None else node.cast(dtype)
 
 

@@ -1,7 +1,13 @@
-"""Exchange of memory with other libraries by the DLPack protocol, without copies on a CPU."""
+"""Exchange of memory with other libraries by the DLPack protocol, without copies on a CPU.
+
+NumPy makes and takes the capsules, so that lifetimes are kept by code that is tried. Number types
+that NumPy does not exchange (bfloat16, fp8) travel as unsigned integers of their size; the two
+bytes of the capsule that name the type are changed on the way. The layout is that of dlpack.h.
+"""
 
 from __future__ import annotations
 
+import ctypes
 from typing import Protocol
 
 import numpy as np
@@ -9,12 +15,62 @@ import numpy.typing as npt
 from tg_runtime import Buffer, BufferSpec
 from tg_runtime.device import Memory
 from tg_tensor.engine.buffers import attach
-from tg_tensor.interop.numpy import dtype_of_array, node_of_array
-from tg_uop import UOp
+from tg_tensor.errors import ExchangeError
+from tg_tensor.interop.numpy import dtype_of_array, node_of_array, numpy_dtype
+from tg_uop import DType, UOp, dtypes
 
 Array = npt.NDArray[np.generic]
-# the number of DLPack for memory of the host (dlpack.h, kDLCPU)
+# the numbers of dlpack.h for memory that the host reaches
 HOST_DEVICE = (1, 0)
+_HOST_KINDS = frozenset((1, 3, 11, 13))
+_IS_COPIED = 1 << 1
+# type codes of dlpack.h for what NumPy does not exchange; older producers know bfloat16 only
+_CODES = {
+    dtypes.bfloat16: 4,
+    dtypes.fp8e4m3: 10,
+    dtypes.fp8e4m3fnuz: 11,
+    dtypes.fp8e5m2: 12,
+    dtypes.fp8e5m2fnuz: 13,
+}
+_OF_CODE = {(code, dtype.itemsize * 8): dtype for dtype, code in _CODES.items()}
+_UNSIGNED: dict[int, np.dtype[np.generic]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_kind", ctypes.c_int32),
+        ("device_number", ctypes.c_int32),
+        ("axes", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned; the one without a version starts with the DLTensor."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
+
+
+_PLAIN_NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.argtypes, _is_valid.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_int
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.argtypes, _pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
 
 
 class Exporter(Protocol):
@@ -27,21 +83,161 @@ class Exporter(Protocol):
         """Kind and number of the device."""
 
 
-def array_of_exporter(exporter: Exporter) -> Array:
-    """An array that shares the memory of the host that an object offers.
+class _Carrier:
+    """Hands NumPy a capsule that is there already."""
 
-    Raises `BufferError` for memory of another device.
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: object) -> object:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return HOST_DEVICE
+
+
+# *** out ***
+
+
+def words_of(dtype: DType) -> np.dtype[np.generic]:
+    """The NumPy type that the memory of a dtype travels as."""
+    found = numpy_dtype(dtype)
+    return _UNSIGNED[dtype.itemsize] if found is None else found
+
+
+def capsule_of(
+    array: Array, dtype: DType, max_version: tuple[int, int] | None, *, is_copy: bool
+) -> object:
+    """A capsule of memory that an array holds; `dtype` says what its elements are.
+
+    The array lives until the consumer, or the capsule if nobody takes it, lets go.
     """
-    return np.from_dlpack(exporter)  # type: ignore[arg-type]
+    capsule = _capsule_by_numpy(array, max_version)
+    found = _fields(capsule)
+    if dtype in _CODES:
+        _tensor_of(found).code = _CODES[dtype]
+    if is_copy and isinstance(found, _Versioned):
+        found.flags |= _IS_COPIED
+    return capsule
 
 
-def shared_node(array: Array, device: str) -> UOp:
-    """A buffer on the memory of an array, kept alive; a copy where it cannot be shared."""
-    if not device.startswith("CPU") or not array.flags.c_contiguous or not array.dtype.isnative:
-        return node_of_array(array, device)
-    dtype = dtype_of_array(array)
-    node = UOp.new_buffer(device, array.size, dtype)
-    memory = Memory(array.ctypes.data, array.nbytes, owner=array)
-    options = BufferSpec(external_ptr=array.ctypes.data)
-    attach(node, Buffer(device, array.size, dtype, opaque=memory, options=options))
-    return node.reshape(array.shape)
+def _capsule_by_numpy(array: Array, max_version: tuple[int, int] | None) -> object:
+    if max_version is not None and max_version[0] >= 1:
+        try:
+            return array.__dlpack__(max_version=(1, 0))  # type: ignore[misc, call-arg]
+        except TypeError:
+            # NumPy before 2.1 has no versions; every consumer takes a capsule without one
+            pass
+    return array.__dlpack__()  # type: ignore[misc]
+
+
+def _fields(capsule: object) -> _Versioned | _Tensor:
+    if _is_valid(capsule, _VERSIONED_NAME):
+        return _Versioned.from_address(_pointer(capsule, _VERSIONED_NAME))
+    if _is_valid(capsule, _PLAIN_NAME):
+        return _Tensor.from_address(_pointer(capsule, _PLAIN_NAME))
+    raise ExchangeError(protocol="DLPack", reason="the exporter gave no capsule, or a used one")
+
+
+def _tensor_of(found: _Versioned | _Tensor) -> _Tensor:
+    if isinstance(found, _Tensor):
+        return found
+    inner: _Tensor = found.tensor
+    return inner
+
+
+# *** in ***
+
+
+def array_of_exporter(exporter: Exporter, copy: bool | None = None) -> tuple[Array, DType]:
+    """An array that shares the memory of the host that an object offers, and what it holds.
+
+    Raises `ExchangeError`, a `BufferError`, for memory of another device, for number types that
+    there is no dtype for, and where only a copy could be had that `copy=False` forbids.
+    """
+    if isinstance(exporter, np.ndarray):
+        return exporter.copy() if copy else exporter, dtype_of_array(exporter)
+    kind = int(exporter.__dlpack_device__()[0])
+    if kind not in _HOST_KINDS:
+        raise ExchangeError(
+            protocol="DLPack",
+            reason=f"the memory is of device kind {kind}, which the host does not reach",
+            hint="copy it to the host in the library that has it",
+        )
+    capsule = _capsule_from(exporter, copy)
+    tensor = _tensor_of(_fields(capsule))
+    narrow = _OF_CODE.get((tensor.code, tensor.bits))
+    if tensor.lanes == 1 and narrow is not None:
+        tensor.code = 1
+    try:
+        array = np.from_dlpack(_Carrier(capsule))  # type: ignore[arg-type]
+    except (RuntimeError, BufferError, TypeError) as error:
+        raise ExchangeError(protocol="DLPack", reason=str(error)) from error
+    return array, dtype_of_array(array) if narrow is None else narrow
+
+
+def _capsule_from(exporter: Exporter, copy: bool | None) -> object:
+    """A capsule, with a version from whoever knows versions.
+
+    What does not know `copy` shares, so that only `copy=True` is left to do.
+    """
+    wishes: list[dict[str, object]] = [{"max_version": (1, 0)}, {}]
+    if copy is not None:
+        wishes.insert(0, {"max_version": (1, 0), "copy": copy})
+    for wish in wishes[:-1]:
+        try:
+            return exporter.__dlpack__(**wish)  # type: ignore[arg-type]
+        except TypeError:
+            # an exporter from before the versions of the protocol
+            continue
+    return exporter.__dlpack__()
+
+
+class LentMemory(Memory):
+    """Memory of another owner, who may have forbidden to write it."""
+
+    __slots__ = ("writable",)
+
+    def __init__(self, array: Array) -> None:
+        super().__init__(array.ctypes.data, array.nbytes, owner=array)
+        self.writable = bool(array.flags.writeable)
+
+
+def shared_node(
+    array: Array, device: str, dtype: DType | None = None, copy: bool | None = None
+) -> UOp:
+    """A buffer on the memory of an array, kept alive; a copy where it cannot be shared.
+
+    Axes in any order and direction can be shared, gaps between the elements cannot. `dtype` says
+    what the elements are, where the array only has words of the size. Raises `ExchangeError` where
+    `copy=False` forbids the copy that is needed.
+    """
+    kind = dtype_of_array(array) if dtype is None else dtype
+    reversed_axes = tuple(a for a, s in enumerate(array.strides) if s < 0 and array.shape[a] > 1)
+    forward = np.flip(array, reversed_axes) if reversed_axes else array
+    order = sorted(range(array.ndim), key=lambda axis: (-forward.strides[axis], axis))
+    packed = forward.transpose(order)
+    reason = _why_not_shared(packed, device, kind)
+    if copy or reason:
+        if copy is False:
+            raise ExchangeError(protocol="sharing memory", reason=f"{reason}, which takes a copy")
+        return node_of_array(array, device, kind)
+    node = UOp.new_buffer(device, packed.size, kind)
+    options = BufferSpec(external_ptr=packed.ctypes.data)
+    attach(node, Buffer(device, packed.size, kind, opaque=LentMemory(packed), options=options))
+    seen = node.reshape(packed.shape)
+    if order != list(range(array.ndim)):
+        seen = seen.permute([order.index(axis) for axis in range(array.ndim)])
+    return seen.flip(reversed_axes) if reversed_axes else seen
+
+
+def _why_not_shared(array: Array, device: str, dtype: DType) -> str:
+    if not device.startswith("CPU"):
+        return f"device {device} has memory of its own"
+    if not array.flags.c_contiguous:
+        return "there are gaps between the elements, or they appear more than once"
+    if not array.dtype.isnative:
+        return "the bytes are in the order of another processor"
+    if array.ctypes.data % dtype.itemsize:
+        return f"the address is no multiple of {dtype.itemsize}"
+    return "" if array.size else "there are no elements"

@@ -38,6 +38,11 @@ def numpy_dtype(dtype: DType) -> np.dtype[np.generic] | None:
     return _TO_NUMPY.get(dtype)
 
 
+def dtype_of_name(name: str) -> DType | None:
+    """The dtype that ml_dtypes has under a name, None for other names."""
+    return _FROM_NAME.get(name)
+
+
 def dtype_of_array(array: Array) -> DType:
     """The dtype of an array.
 
@@ -62,9 +67,9 @@ def node_of_bytes(data: memoryview, dtype: DType, shape: Sequence[int], device: 
     return node.reshape(tuple(shape))
 
 
-def node_of_array(array: Array, device: str) -> UOp:
-    """A buffer with a copy of an array."""
-    dtype = dtype_of_array(array)
+def node_of_array(array: Array, device: str, dtype: DType | None = None) -> UOp:
+    """A buffer with a copy of an array; `dtype` says what words of its size are."""
+    dtype = dtype_of_array(array) if dtype is None else dtype
     native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     flat = np.ascontiguousarray(native).reshape(-1)
     return node_of_bytes(flat.view(np.uint8).data, dtype, array.shape, device)
@@ -94,6 +99,12 @@ def _array_of_list(data: Sequence[object]) -> Array:
             reason="they do not have the shape of a box" if "shape" in str(error) else str(error),
             hint="make all lists at one depth equally long",
         ) from error
+    if array.dtype.kind == "O" and all(type(leaf) is int for leaf in array.flat):
+        raise DataError(
+            given="a list of integers",
+            reason="no integer type has room for all of them",
+            hint="write them as floats, such as 1e30",
+        )
     if array.dtype.kind not in "?biuf" and array.dtype.name not in _FROM_NAME:
         raise DataError(
             given=f"lists with {type(_first_leaf(data)).__name__}",
@@ -116,7 +127,11 @@ def _list_dtype(data: Sequence[object], array: Array) -> DType:
         return dtype_of_array(array)
     if array.dtype.kind in "b?":
         return dtypes.bool
-    return dtypes.default_int if array.dtype.kind in "iu" else dtypes.default_float
+    if array.dtype.kind not in "iu":
+        return dtypes.default_float
+    if array.size == 0:
+        return dtypes.default_int
+    return dtypes.from_py([int(array.min()), int(array.max())])
 
 
 def _check_range(array: Array, dtype: DType) -> None:
@@ -134,19 +149,6 @@ def _check_range(array: Array, dtype: DType) -> None:
 def is_array(value: object) -> TypeGuard[Array]:
     """Whether it is a NumPy array or scalar."""
     return isinstance(value, np.ndarray)
-
-
-def as_array(value: object) -> Array | None:
-    """`value` as a NumPy array where it is one, or offers to be one; else None."""
-    if isinstance(value, np.ndarray):
-        return value
-    if isinstance(value, np.generic):
-        return np.asarray(value)
-    if hasattr(value, "__array__"):
-        return np.asarray(value)
-    if hasattr(value, "__dlpack__"):
-        return np.from_dlpack(value)
-    return None
 
 
 def array_of_bytes(data: memoryview, dtype: DType, shape: Sequence[int]) -> Array:

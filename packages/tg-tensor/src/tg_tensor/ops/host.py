@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Self
 
@@ -12,7 +13,6 @@ from tg_uop import GroupOp, Ops, UOp
 
 from tg_tensor.engine.buffers import memory_of_value
 from tg_tensor.errors import ElementCountError, ExportError
-from tg_tensor.interop.dlpack import HOST_DEVICE
 from tg_tensor.interop.numpy import array_of_bytes, numpy_dtype
 from tg_tensor.multi.rules import split_value
 from tg_tensor.multi.value import Sharded
@@ -30,6 +30,13 @@ class HostOps(HashOps):
         """This value on another device."""
         raise NotImplementedError
 
+    def _sizes(self) -> tuple[int, ...]:
+        """The shape in numbers, with the values that its variables have.
+
+        Raises `UnboundVariableError` for a variable without one.
+        """
+        return tuple(int(size) for size in self.shape)
+
     # *** memory ***
 
     def _memory(self) -> Buffer:
@@ -46,17 +53,20 @@ class HostOps(HashOps):
 
     def _raw_bytes(self, *, share: bool) -> memoryview:
         """The bytes of the values; the memory itself if asked for and within reach of the host."""
-        if self.numel() == 0:
+        count = math.prod(self._sizes())
+        if count == 0:
             return memoryview(b"")
         constant = _constant_of(self.uop)
         target = numpy_dtype(self.dtype)
         if constant is not None and target is not None:
-            return memoryview(np.full(self.numel(), constant, target).tobytes())
+            return memoryview(np.full(count, constant, target).tobytes())
         if not isinstance(self.device, str):
             return self._raw_bytes_of_shards(share=share)
         memory = self._memory()
         memory.ensure_allocated()
-        return memory.as_memoryview(allow_zero_copy=share)
+        raw = memory.as_memoryview(allow_zero_copy=share)
+        # memory of a symbolic size has room for the largest
+        return raw[: count * self.dtype.itemsize]
 
     def _raw_bytes_of_shards(self, *, share: bool) -> memoryview:
         """The bytes of a sharded value: its parts put together on the host."""
@@ -86,9 +96,9 @@ class HostOps(HashOps):
                 reason="Python has no such number type; cast to float32 first",
             )
         raw = self._raw_bytes(share=True)
-        if self.numel() == 0:
+        if not raw:
             return raw
-        return raw.cast("B").cast(self.dtype.fmt, self.shape)  # type: ignore[call-overload, no-any-return]
+        return raw.cast("B").cast(self.dtype.fmt, self._sizes())  # type: ignore[call-overload, no-any-return]
 
     # *** arrays, lists, numbers ***
 
@@ -96,51 +106,30 @@ class HostOps(HashOps):
         """The values as an array of its own; types that NumPy lacks become float32."""
         if numpy_dtype(self.dtype) is None:
             return self.float().numpy()
-        shared = array_of_bytes(self._raw_bytes(share=True), self.dtype, self.shape)
+        shared = array_of_bytes(self._raw_bytes(share=True), self.dtype, self._sizes())
         return shared.copy()
-
-    def __array__(
-        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
-    ) -> npt.NDArray[np.generic]:
-        """For `numpy.asarray`; with `copy=False` the array shares memory."""
-        if copy is False:
-            shared = array_of_bytes(self._raw_bytes(share=True), self.dtype, self.shape)
-            return shared if dtype is None else shared.astype(dtype, copy=False)
-        array = self.numpy()
-        return array if dtype is None else array.astype(dtype, copy=False)
-
-    def __dlpack__(self, *, stream: object = None, **_: object) -> object:
-        """The memory as a capsule of DLPack, shared: an in-place write shows on both sides."""
-        if numpy_dtype(self.dtype) is None:
-            raise ExportError(
-                target="DLPack",
-                dtype=self.dtype,
-                device=self.device,
-                reason="this number type is not exchanged; cast to float32 first",
-            )
-        shared = array_of_bytes(self._raw_bytes(share=True), self.dtype, self.shape)
-        return shared.__dlpack__()  # type: ignore[misc]
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        """Memory of the host."""
-        return HOST_DEVICE
 
     def tolist(self) -> Nested:
         """The values as nested lists of Python numbers; a number for a Tensor without axes."""
         found: Nested = self.numpy().tolist()
         return found
 
-    def item(self) -> int | float | bool:
-        """The one value as a Python number.
+    def item(self, *index: int) -> int | float | bool:
+        """The one value as a Python number; with an index, that of one element.
 
-        Raises `ElementCountError` unless there is exactly one element.
+        One number for several axes counts through the elements in order. Raises
+        `ElementCountError` unless there is exactly one element.
         """
+        if len(index) == 1 and len(self.shape) != 1:
+            return self.reshape(-1).item(*index)
+        if index:
+            return self[index].item()
         self._one_element("item()")
         found: int | float | bool = self.numpy().item()
         return found
 
     def _one_element(self, what: str) -> None:
-        if self.numel() != 1:
+        if math.prod(self._sizes()) != 1:
             raise ElementCountError(what=what, shape=self.shape)
 
     def __bool__(self) -> bool:
@@ -155,23 +144,42 @@ class HostOps(HashOps):
         self._one_element("float()")
         return float(self.item())
 
+    def __complex__(self) -> complex:
+        self._one_element("complex()")
+        return complex(self.item())
+
     def __index__(self) -> int:
-        if not self.dtype.is_int or self.numel() != 1:
+        if not self.dtype.is_int or math.prod(self._sizes()) != 1:
             raise TypeError(f"a Tensor of {self.dtype} and shape {self.shape} is no index")
         return int(self.item())
 
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("a Tensor without axes has no length")
-        return self.shape[0]
+        return self._sizes()[0]
 
     def __iter__(self) -> Iterator[Self]:
         if not self.shape:
             raise TypeError("a Tensor without axes cannot be iterated over")
-        return (self[i] for i in range(self.shape[0]))
+        return (self[i] for i in range(self._sizes()[0]))
+
+    def __reversed__(self) -> Iterator[Self]:
+        if not self.shape:
+            raise TypeError("a Tensor without axes cannot be iterated over")
+        return (self[i] for i in reversed(range(self._sizes()[0])))
 
     def __contains__(self, x: object) -> bool:
         return bool(self.eq(x).any())
+
+    def __format__(self, spec: str) -> str:
+        """As `str` without a format, else the one value in that format.
+
+        Raises `ElementCountError` for a format and several elements.
+        """
+        if not spec:
+            return str(self)
+        self._one_element(f"the format {spec!r}")
+        return format(self.item(), spec)
 
 
 def _constant_of(node: UOp) -> int | float | None:
