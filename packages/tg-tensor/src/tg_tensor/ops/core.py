@@ -21,7 +21,7 @@ from tg_uop.methods.reduce import ReduceMixin
 from tg_uop.origin import user_line
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
-from tg_tensor.errors import GradientError
+from tg_tensor.errors import DataError, GradientError
 from tg_tensor.ops.views import WRITABLE_VIEWS, Step, names_place, viewed, written
 
 Scalar = int | float
@@ -308,6 +308,8 @@ class TensorCore(ReduceMixin):
     # *** operands of one dtype and shape ***
 
     def _binop(self, op: Ops, other: object, reverse: bool) -> Self:
+        if type(other) is int and op in _COMPARISONS:
+            other = self._comparable(other)
         try:
             left, right = self._operands(other)
         except ShapeError as error:
@@ -315,6 +317,19 @@ class TensorCore(ReduceMixin):
         if reverse:
             left, right = right, left
         return self._of(UOp(op, _BOOL if op in _COMPARISONS else left.dtype, (left, right)))
+
+    def _comparable(self, number_beside: int) -> Self | int:
+        """A number as it is compared with this: exactly, where 64 bits have room for both."""
+        dtype = self.uop.dtype
+        if not dtype.is_int or dtype.min <= number_beside <= dtype.max:
+            return number_beside
+        if dtype is dtypes.uint64 or not dtypes.int64.min <= number_beside <= dtypes.int64.max:
+            raise DataError(
+                given=f"the integer {number_beside}",
+                reason=f"it cannot be compared with {dtype} exactly",
+                hint="it is outside of all that the type holds",
+            )
+        return self._of(number(number_beside, dtypes.int64))
 
     def _in_order(self, x: object, reverse: bool) -> tuple[Self, Self]:
         mine, theirs = self._operands(x)
@@ -431,6 +446,7 @@ def number(value: Scalar, dtype: DType) -> UOp:
     found = _numbers.get(key)
     if found is not None:
         return found
+    check_room(value, dtype)
     node = UOp(Ops.CONST, dtype, (), const_value(value, dtype))
     # the two zeros of floats are equal as keys, and NaN is no key
     if value != 0 or type(value) is not float:
@@ -438,6 +454,22 @@ def number(value: Scalar, dtype: DType) -> UOp:
             _numbers.clear()
         _numbers[key] = node
     return node
+
+
+def check_room(value: Scalar, dtype: DType) -> None:
+    """Refuse an integer that would become another; one that only changes its sign wraps.
+
+    Raises `DataError`.
+    """
+    if type(value) is not int or not dtype.is_int:
+        return
+    width = 8 * dtype.itemsize
+    if not -(1 << (width - 1)) <= value < 1 << width:
+        raise DataError(
+            given=f"the integer {value}",
+            reason=f"{dtype} has no room for it",
+            hint="cast the Tensor beside it to a wider type first, such as dtypes.int64",
+        )
 
 
 def _beside_number(node: UOp, value: Scalar) -> tuple[UOp, UOp]:

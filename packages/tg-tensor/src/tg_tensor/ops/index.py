@@ -16,6 +16,7 @@ from tg_uop.errors import DTypeError, IndexRangeError, ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
 from tg_uop.methods.indexing import apply_cuts, axis_cut, basic_view, expand_ellipsis
 
+from tg_tensor.ops.core import check_room
 from tg_tensor.ops.movement import TensorMovementOps
 from tg_tensor.ops.views import INDEX
 
@@ -223,6 +224,7 @@ class IndexOps(TensorMovementOps):
     def _as_element(self, value: Self | int | float) -> Self:
         """A value in this dtype, on this device."""
         if not isinstance(value, IndexOps):
+            check_room(value, self.dtype)
             device = self.uop._device
             place = device if isinstance(device, str) else None
             return self._of(UOp.const(self.dtype, const_value(value, self.dtype), place))

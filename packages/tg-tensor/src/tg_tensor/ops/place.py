@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from tg_tensor.errors import AssignError
+from tg_tensor.ops.core import check_room
 from tg_tensor.ops.random import RandomOps
 from tg_tensor.ops.views import repeats_memory
 
@@ -34,6 +35,7 @@ class PlaceOps(RandomOps):
 
     def _assigned_value(self, x: object) -> Self:
         if isinstance(x, int | float):
+            check_room(x, self.dtype)
             return self.const_like(x)
         value = x if isinstance(x, type(self)) else self._lift(x, self.device)
         reason = ""

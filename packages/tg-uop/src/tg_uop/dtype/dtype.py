@@ -371,13 +371,14 @@ def max_value(dtype: DType) -> int | float | bool:
 def from_py(value: object) -> DType:
     """The dtype that a Python scalar, or the deepest kind in nested lists, becomes.
 
-    bool < int < float; no elements at all are of the default float. Raises `DTypeError` for
+    bool < int < float; no elements at all are of the default float. An integer that the default
+    one has no room for is of 64 bits. Raises `DTypeError` for one that needs more, and for
     anything else.
     """
     if isinstance(value, bool):
         return dtypes.bool
     if isinstance(value, int):
-        return dtypes.default_int
+        return _int_with_room(value)
     if isinstance(value, float):
         return dtypes.default_float
     if isinstance(value, (list, tuple)):
@@ -388,8 +389,20 @@ def from_py(value: object) -> DType:
     )
 
 
-def _kind_rank(dtype: DType) -> int:
-    return 2 if dtype.is_float else int(dtype.is_int)
+def _int_with_room(value: int) -> DType:
+    for dtype in (dtypes.default_int, dtypes.int64, dtypes.uint64):
+        if dtype.min <= value <= dtype.max:
+            return dtype
+    raise DTypeError(
+        what=f"an integer of {value.bit_length()} bits",
+        dtypes=[dtypes.int64],
+        reason="no integer type has room for it",
+        hint="write it as a float, such as 1e30",
+    )
+
+
+def _kind_rank(dtype: DType) -> tuple[int, int]:
+    return (2 if dtype.is_float else int(dtype.is_int), dtype.itemsize)
 
 
 def as_const(value: object, dtype: DType) -> ConstValue | tuple[ConstValue, ...]:
