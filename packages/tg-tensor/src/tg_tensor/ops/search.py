@@ -169,7 +169,7 @@ class SearchOps(NanOps):
         axis = 0 if dim is None else self._axis(dim)
         lines = array.reshape(-1) if dim is None else array
         count = lines.shape[axis]
-        moved = np.moveaxis(lines, axis, 0).reshape(count, -1)
+        moved = np.moveaxis(lines, axis, 0).reshape(count, lines.size // max(count, 1))
         is_new = np.ones(count, bool)
         is_new[1:] = (moved[1:] != moved[:-1]).any(1)
         starts = np.flatnonzero(is_new)
