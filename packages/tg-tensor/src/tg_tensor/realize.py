@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Protocol
 
 from tg_runtime import Device
-from tg_uop import Ops, UOp
-from tg_uop.context import NO_MEMORY_PLANNER
+from tg_uop import DType, Ops, UOp
+from tg_uop.context import NO_MEMORY_PLANNER, TC
 from tg_uop.ir.walk import toposort
 
 from tg_tensor.engine.run import run_linear
@@ -51,6 +52,7 @@ def schedule(sinks: Sequence[UOp], live: Iterable[UOp] = ()) -> Schedule:
     wanted = list(dict.fromkeys([*wanted, *protection.extra]))
     options = ScheduleOptions(
         default_device=Device.DEFAULT,
+        products=_narrow_products(Device.DEFAULT) if TC.value == 1 else frozenset(),
         plan_memory=not NO_MEMORY_PLANNER and not recorders.active,
     )
     parts, join = per_device(wanted)
@@ -59,6 +61,13 @@ def schedule(sinks: Sequence[UOp], live: Iterable[UOp] = ()) -> Schedule:
     results.update(_reading_copies(protection, results))
     results.update(empty)
     return Schedule(found.linear, found.var_vals, results, found.memory)
+
+
+@cache
+def _narrow_products(device: str) -> frozenset[tuple[DType, DType]]:
+    """The dtypes that a tensor core of the device multiplies, each with that of its sums."""
+    units = Device[device].renderer.caps.tensor_cores
+    return frozenset((unit.dtype_in, unit.dtype_out) for unit in units)
 
 
 def _reading_copies(protection: Protection, results: Mapping[UOp, UOp]) -> dict[UOp, UOp]:

@@ -76,7 +76,8 @@ class Scheduler(LoopNest):
         """The name that was given, or one that tells kind and axes: r_8_16_4 is a reduction."""
         if self.info.name != "test":
             return self.info.name
-        kind = "r" if any(n.op is Ops.REDUCE for n in self.ast.toposort()) else "E"
+        reducing = (Ops.REDUCE, Ops.WMMA)
+        kind = "r" if any(n.op in reducing for n in self.ast.toposort()) else "E"
         sizes = [size if isinstance(size, int) else "n" for size in self.full_shape]
         return "_".join(str(part) for part in [kind, *sizes])
 

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
-from tg_uop import GroupOp, Ops, UOp
+from tg_uop import DType, GroupOp, Ops, UOp
 
 from tg_tensor.schedule.affine import count, max_dim
 from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
 from tg_tensor.schedule.indexing import MOVEMENTS, Access, Indexer
 from tg_tensor.schedule.padding import border_of, shifted
+from tg_tensor.schedule.products import widened_factors
 
 MAX_ACCESSES = 6
 """So many different accesses to an expression of one kernel or several; more are materialized."""
@@ -109,6 +110,7 @@ class Planner:
         *,
         fuse: bool = True,
         fuse_rows: bool = True,
+        products: frozenset[tuple[DType, DType]] = frozenset(),
     ) -> None:
         self.indexer = indexer
         self.fuse = fuse
@@ -116,6 +118,7 @@ class Planner:
         self.forced = forced_nodes(order, outputs)
         self.users = users_of(order)
         self.costs = costs_of(order, self.forced, self.users)
+        self.widened = widened_factors(order, products) if products else frozenset()
         self.plan = Plan(indexer, order)
 
     def run(self) -> Plan:
@@ -203,7 +206,7 @@ class Planner:
     def _is_recomputing_dear(self, node: UOp, cost: Cost, demands: Demands) -> bool:
         """Compare the operations spent again and again with a trip through memory."""
         saved_per_use = cost.ops + cost.loads - 1
-        if saved_per_use <= 0:
+        if saved_per_use <= 0 or node in self.widened:
             return False
         points = sum(self._points(demand, context) for demand, context in demands.items())
         numel = self._numel(node)

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast, final
 
-from tg_uop import Ops, UOp
+from tg_uop import DType, Ops, UOp
 from tg_uop.context import NO_MEMORY_PLANNER, SCACHE, SPEC
 from tg_uop.ir.args import BufferArg, CallArg
 from tg_uop.ir.walk import toposort
@@ -59,12 +59,16 @@ from tg_tensor.schedule.split import split_reductions
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOptions:
-    """What changes a schedule beside the graph."""
+    """What changes a schedule beside the graph.
+
+    `products` names dtypes whose products the device sums in a wider one without a conversion.
+    """
 
     default_device: str = "CPU"
     fuse: bool = True
     plan_memory: bool = True
     fuse_rows: bool = True
+    products: frozenset[tuple[DType, DType]] = frozenset()
 
 
 class PlannedCall(NamedTuple):
@@ -183,6 +187,7 @@ class _Builder:
                 self.indexer,
                 fuse=self.options.fuse,
                 fuse_rows=self.options.fuse_rows,
+                products=self.options.products,
             ).run()
             unsafe = [s.stored_value for s in unsafe_stores(plan, reads_of(plan))]
             if not unsafe:

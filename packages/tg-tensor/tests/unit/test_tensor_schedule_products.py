@@ -1,0 +1,62 @@
+"""Products of narrow dtypes on a device with a unit for them: one kernel, and right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tg_runtime import Device
+from tg_tensor import GlobalCounters, Tensor
+from tg_tensor.schedule.products import widened_factors
+from tg_uop import DType, dtypes
+from tg_uop.context import Context
+
+needs_unit = pytest.mark.skipif(
+    not Device["CPU"].renderer.caps.tensor_cores, reason="this processor has no matrix unit"
+)
+
+
+def integers(*shape: int, dtype: DType = dtypes.bfloat16) -> Tensor:
+    numbers = np.random.default_rng(shape[0]).integers(-8, 8, shape)
+    return Tensor(numbers.astype(np.float32)).cast(dtype).realize()
+
+
+def kernels(value: Tensor) -> int:
+    GlobalCounters.reset()
+    value.realize()
+    return GlobalCounters.kernel_count
+
+
+@needs_unit
+@pytest.mark.parametrize("dtype", [dtypes.bfloat16, dtypes.int8], ids=str)
+def test_a_product_of_narrow_factors_is_one_kernel(dtype: DType) -> None:
+    left, right = integers(48, 64, dtype=dtype), integers(64, 40, dtype=dtype)
+    wide = dtypes.float32 if dtype.is_float else dtypes.int32
+    expected = left.cast(wide).numpy() @ right.cast(wide).numpy()
+    product = left.matmul(right, dtype=wide)
+    assert kernels(product) == 1
+    np.testing.assert_array_equal(product.numpy(), expected)
+    turned = left.matmul(integers(40, 64, dtype=dtype).T, dtype=wide)
+    assert kernels(turned) == 1
+
+
+@needs_unit
+def test_without_tensor_cores_the_factors_are_widened_first() -> None:
+    left, right = integers(48, 64), integers(64, 40)
+    expected = (left @ right).float().numpy()
+    with Context(TC=0):
+        product = left @ right
+        assert kernels(product) == 3
+    np.testing.assert_array_equal(product.float().numpy(), expected)
+
+
+def test_only_conversions_of_both_factors_are_found() -> None:
+    narrow = Tensor.empty(4, 8, dtype=dtypes.bfloat16)
+    wide = Tensor.empty(8, 4)
+    products = frozenset([(dtypes.bfloat16, dtypes.float32)])
+
+    def found(value: Tensor) -> int:
+        return len(widened_factors(value.uop.toposort(), products))
+
+    assert found(narrow.float() @ narrow.T.contiguous().float()) == 2
+    assert found(narrow.float() @ wide) == 0
+    assert found(narrow.float().exp() @ narrow.T.float()) == 0
