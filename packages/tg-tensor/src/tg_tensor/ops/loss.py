@@ -8,10 +8,10 @@ from tg_uop import dtypes
 from tg_uop.errors import ShapeError
 
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.norm import NormOps
+from tg_tensor.ops.layer_norms import LayerNormOps
 
 
-class LossOps(NormOps):
+class LossOps(LayerNormOps):
     """Losses by the names and defaults that PyTorch gives them."""
 
     __slots__ = ()

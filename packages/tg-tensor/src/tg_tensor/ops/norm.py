@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from tg_uop import dtypes
+from tg_uop import DType, dtypes
 from tg_uop.dtype.promote import sum_acc_dtype
 from tg_uop.methods.reduce import Axis
 
@@ -64,12 +64,39 @@ class NormOps(AdaptivePoolOps):
 
         Raises `ArgumentError` for a p outside of 0..1.
         """
-        if not 0 <= p <= 1:
-            raise ArgumentError(op="dropout", argument="p", given=p, expected="0 to 1")
-        if not getattr(type(self), "training", False) or p == 0:
+        kept = self._kept_mask(p, self.shape)
+        if kept is None:
             return self
         if p == 1:
             return self.const_like(0)
-        drawn = self.rand_like(dtype=dtypes.float32, contiguous=False)
-        kept = (drawn >= p).contiguous()
         return kept.where(self, 0) * (1 / (1 - p))
+
+    def _kept_mask(self, p: float, shape: tuple[int, ...]) -> Self | None:
+        """What dropout keeps, None where it drops nothing."""
+        if not 0 <= p <= 1:
+            raise ArgumentError(op="dropout", argument="p", given=p, expected="0 to 1")
+        if not getattr(type(self), "training", False) or p == 0:
+            return None
+        drawn = self.rand(shape, device=self.device, dtype=dtypes.float32, contiguous=False)
+        return (drawn >= p).contiguous()
+
+    # *** softmax of nothing ***
+
+    def softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
+        """exp(x) over its sum along `axis`; of an empty axis it is empty."""
+        if self._is_empty_along(axis):
+            return self._as_float() if dtype is None else self.cast(dtype)
+        return super().softmax(axis, dtype)
+
+    def log_softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
+        """The logarithm of the softmax; of an empty axis it is empty."""
+        if self._is_empty_along(axis):
+            return self._as_float() if dtype is None else self.cast(dtype)
+        return super().log_softmax(axis, dtype)
+
+    def _is_empty_along(self, axis: int) -> bool:
+        return (
+            bool(self.shape)
+            and isinstance(self.shape[self._axis(axis)], int)
+            and (self.shape[self._axis(axis)] == 0)
+        )
