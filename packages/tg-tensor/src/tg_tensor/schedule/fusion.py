@@ -29,8 +29,15 @@ MEMORY_WEIGHT = 2
 KERNEL_WORK = 4000
 """Elementary operations that take as long as it takes to launch one more kernel."""
 
+MOST_REDUCES = 8
+"""So many small reductions one after the other in one kernel: more take long to compile."""
+
 REREAD_PADDING = 8
 """A padded operand that is read so many times over is worth a copy without conditions."""
+
+UNPADDED_WORK = 1 << 22
+"""Elements read under conditions from which on a copy without conditions saves time (measured for
+convolutions on CPU: below, both take as long, above up to twice)."""
 
 SHORT_ROW, LONG_ROW = 256, 1 << 16
 """A row that is reduced and then read again (softmax, layer norm) is one kernel when it is long
@@ -56,6 +63,11 @@ class Root:
     reduces: int = 0
     reduce_loops: tuple[UOp, ...] = ()
     depth: int = 0
+
+    @property
+    def loops(self) -> tuple[UOp, ...]:
+        """The loops over the elements that are written, outermost first."""
+        return tuple(part for part in self.access.indices if part.op is Ops.RANGE)
 
     @property
     def is_kernel(self) -> bool:
@@ -191,12 +203,14 @@ class Planner:
         if len(demands) > 1 or self._repeats(node, demands) > 1:
             return True
         ((demand, context),) = demands.items()
-        if context.reduce_depth:
+        if any(loop.axis_type.is_reduce for loop in demand.access.loops):
             return context.below_reduce is not node.reduce_op
         if demand.root.reduces == 0 and self._uses_all_loops(demand, context):
             return False
         rows = max(1, self._numel(node))
         steps = count(self.indexer.shape(node.src[0])) // rows
+        if rows * steps <= KERNEL_WORK and demand.root.reduces < MOST_REDUCES and self.fuse_rows:
+            return False
         return not self.fuse_rows or rows < FEW_ROWS or not SHORT_ROW <= steps <= LONG_ROW
 
     def _uses_all_loops(self, demand: Demand, context: Context) -> bool:
@@ -220,7 +234,8 @@ class Planner:
             return False
         if not all(context.reduce_depth for context in demands.values()):
             return False
-        return self._repeats(node, demands) >= REREAD_PADDING
+        points = sum(self._points(demand, context) for demand, context in demands.items())
+        return points >= max(UNPADDED_WORK, REREAD_PADDING * self._numel(node))
 
     def _repeats(self, node: UOp, demands: Demands) -> int:
         """How often an element is computed when every kernel computes it by itself."""
@@ -256,7 +271,7 @@ class Planner:
         for demand, context in list(demands.items()):
             if not demand.access.gates or not context.reduce_depth:
                 continue
-            if self._points(demand, context) < REREAD_PADDING * numel:
+            if self._points(demand, context) < max(UNPADDED_WORK, REREAD_PADDING * numel):
                 continue
             borders = border_of(affine, demand.access, shape)
             if borders is None:
@@ -283,8 +298,7 @@ class Planner:
         if not root.is_kernel:
             self._demand_whole(node, root)
             return
-        loops = tuple(part for part in access.indices if part.op is Ops.RANGE)
-        demand, context = Demand(root, access), Context(loops)
+        demand, context = Demand(root, access), Context(root.loops)
         if node.op is Ops.STORE:
             value = node.stored_value
             inner = self.indexer.elementwise(value, access)
@@ -327,7 +341,8 @@ class Planner:
         while around and around[-1] not in used:
             around = around[:-1]
         inner = Context(around + loops, context.reduce_depth + 1, node.reduce_op)
-        if loops:
+        # a sum over constants becomes index arithmetic
+        if loops and not self.costs[node].constant:
             demand.root.reduces += 1
             demand.root.reduce_loops += loops
         self._demand(node.src[0], Demand(demand.root, access), inner)

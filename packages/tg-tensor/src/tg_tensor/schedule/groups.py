@@ -138,10 +138,13 @@ class Grouper:
         first, second = left.roots[0], right.roots[0]
         if not (first.is_kernel and second.is_kernel):
             return False
-        if first.access != second.access or device_of(first) != device_of(second):
+        if first.loops != second.loops or device_of(first) != device_of(second):
             return False
         roots = left.roots + right.roots
         if len(roots) > MAX_OUTPUTS or not _reduce_alike(roots):
+            return False
+        reducing = {bool(root.reduces) for root in roots}
+        if len(reducing) > 1 and right not in self.needed_by[left]:
             return False
         if sum(root.depth for root in roots) > LONGEST_CHAIN:
             return False
@@ -265,12 +268,12 @@ COMMON_REDUCE_ID = 1 << 20
 
 
 def _reduce_alike(roots: Iterable[Root]) -> bool:
-    """Whether no root reduces, or each reduces once, over loops of the same sizes."""
-    kinds = {(root.reduces, tuple(loop.range_size for loop in root.reduce_loops)) for root in roots}
-    if len(kinds) != 1:
-        return False
-    ((reduces, _),) = kinds
-    return reduces <= 1
+    """Whether no root reduces, or each reduces once, over loops of the same sizes.
+
+    Roots that reduce nothing may stand beside: they are here because of an element handed on.
+    """
+    sizes = {tuple(loop.range_size for loop in r.reduce_loops) for r in roots if r.reduces}
+    return len(sizes) <= 1 and all(root.reduces <= 1 for root in roots)
 
 
 def maker_of(plan: Plan, node: UOp) -> Root | None:

@@ -68,12 +68,18 @@ class Indexer:
         return found
 
     def whole(self, shape: Shape) -> Access:
-        """Loops over all elements of a shape: axis i is loop i, axes of size 1 have none."""
+        """Loops over all elements of a shape, numbered in order; axes of size 1 have none."""
         found = self._loops.get(shape)
         if found is None:
-            index = tuple(
-                ZERO if is_one(dim) else UOp.range(dim, axis) for axis, dim in enumerate(shape)
-            )
+            parts = []
+            number = 0
+            for dim in shape:
+                if is_one(dim):
+                    parts.append(ZERO)
+                else:
+                    parts.append(UOp.range(dim, number))
+                    number += 1
+            index = tuple(parts)
             found = Access(index)
             self._loops[shape] = found
         return found

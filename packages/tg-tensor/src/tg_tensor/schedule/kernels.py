@@ -68,7 +68,7 @@ class KernelBuilder:
         for root in roots:
             value = self._value(*self._written_place(root))
             stores.append(targets[root].store(self._with_common_loops(root, value)))
-        loops = tuple(part for part in roots[0].access.indices if part.op is Ops.RANGE)
+        loops = roots[0].loops
         end = stores[0].group(*stores[1:]).end(*loops)
         if not number:
             return end
