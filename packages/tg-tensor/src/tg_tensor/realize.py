@@ -12,6 +12,7 @@ from tg_uop import DType, Ops, UOp
 from tg_uop.context import NO_MEMORY_PLANNER, TC
 from tg_uop.ir.walk import toposort
 
+from tg_tensor.engine.promises import refuse_early
 from tg_tensor.engine.run import run_linear
 from tg_tensor.multi.rules import per_device, shards_of
 from tg_tensor.schedule.hazards import VIEWS
@@ -103,6 +104,7 @@ def realize(
     if all(is_settled(sink) for sink in sinks):
         return {}
     found = schedule(sinks, live)
+    refuse_early(found.linear)
     for recorder in recorders.active[-1:]:
         recorder.record(found.linear, found.var_vals)
     run_linear(found.linear, found.var_vals, do_update_stats=do_update_stats)

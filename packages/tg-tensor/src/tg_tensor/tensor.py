@@ -19,6 +19,8 @@ from tg_tensor.autograd.history import follow, remember
 from tg_tensor.custom.function import with_arguments
 from tg_tensor.custom.kernel import GradFunction, KernelFunction, custom_kernel
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
+from tg_tensor.engine.buffers import buffer_of
+from tg_tensor.engine.promises import promise
 from tg_tensor.errors import DataError, GradientError
 from tg_tensor.interop.arrays import array_of_any
 from tg_tensor.interop.numpy import node_of_array, node_of_bytes, node_of_list
@@ -73,7 +75,11 @@ class Tensor(ExchangeOps):
         return self
 
     def schedule_linear(self, *lst: Self) -> UOp:
-        """The kernels that would compute these Tensors, as a LINEAR of CALLs; they run no more."""
+        """The kernels that would compute these Tensors, as a LINEAR of CALLs; they run no more.
+
+        Run it with `run_linear` before the values are used: until then reading them raises
+        `NotRealizedError`.
+        """
         return self.linear_with_vars(*lst)[0]
 
     def linear_with_vars(self, *lst: Self) -> tuple[UOp, dict[str, int]]:
@@ -81,6 +87,7 @@ class Tensor(ExchangeOps):
         with REALIZING:
             wanted = [self.uop, *(t.uop for t in lst)]
             found = schedule(wanted, _other_uops(wanted))
+            promise(found.linear, buffer_of)
             apply_replacements(found.results)
         return found.linear, dict(found.var_vals)
 

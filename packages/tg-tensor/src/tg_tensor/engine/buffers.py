@@ -13,6 +13,7 @@ from tg_uop.ir.args import BufferArg
 from tg_uop.ir.uop import SERVICES
 
 from tg_tensor.engine.errors import NotRealizedError
+from tg_tensor.engine.promises import refuse_promised
 from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.indexing import Indexer
 from tg_tensor.schedule.roots import place_in_memory
@@ -69,6 +70,7 @@ def memory_of_value(node: UOp) -> Buffer | MultiBuffer:
         raise NotRealizedError(
             node=repr(node), reason="it is not computed yet", hint="call realize() first"
         )
+    refuse_promised(base)
     indexer = Indexer()
     offset = place_in_memory(indexer, node)
     if offset is None:

@@ -15,6 +15,7 @@ from tg_tensor.engine.buffers import buffer_of
 from tg_tensor.engine.compile import compile_linear, device_of_call, estimate_uop, get_runtime
 from tg_tensor.engine.errors import CallError
 from tg_tensor.engine.plan_store import SHOWS_INSTRUCTIONS
+from tg_tensor.engine.promises import keep_promise
 from tg_tensor.engine.report import report_call, report_compiled
 from tg_tensor.engine.stats import GlobalCounters
 from tg_tensor.engine.validate import validate_call
@@ -58,7 +59,9 @@ def run_linear(
 def _run_located(call: UOp, values: Mapping[str, int], wait: bool) -> float | None:
     """Run a call; what goes wrong names the line of the user's code that the call is for."""
     try:
-        return run_call(call, values, wait)
+        seconds = run_call(call, values, wait)
+        keep_promise(call)
+        return seconds
     except TgError as error:
         error.about(call.source_line)
         raise
