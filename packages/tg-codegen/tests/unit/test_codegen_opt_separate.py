@@ -97,3 +97,19 @@ def test_statements_that_share_loops_or_memory_stay_together(shared: str) -> Non
     second = target.store(source * 2.0).end(loop)
     assert separate_statements(UOp.sink(first, second)) == ()
     assert len(separate_statements(kernel(64, 64))) == 2
+
+
+def test_statements_that_share_a_loop_do_not_share_its_condition() -> None:
+    threads = UOp.range(2, 9, AxisType.THREAD)
+    shared = UOp.range(64, 0)
+    split = buffer(0, 2).index(threads).store(buffer(1, 2).index(threads)).end(threads)
+    others = [
+        buffer(n, 64).index(shared).store(buffer(n + 1, 64).index(shared)).end(shared)
+        for n in (2, 4)
+    ]
+    placed = number_threads(UOp.sink(split, *others, arg=KernelInfo()))
+    loops = [n for n in placed.toposort() if n.op is Ops.RANGE]
+    assert len(loops) == 2
+    assert len({loop.range_arg.axis_id for loop in loops}) == 2
+    for end in placed.src[1:]:
+        assert len([n for n in end.toposort() if n.op is Ops.RANGE]) == 1

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tg_uop import AxisType, Ops, UOp
+from tg_uop.ir.args import RangeArg
 
 from tg_codegen.expand.grid import keep_only_ranges_closed
 from tg_codegen.expand.loops import axis_order
 from tg_codegen.optimize.linear_index import split_gate
 
 CORE_ID = "core_id"
+
+_CONDITIONAL = 1 << 16
+"""Ends the id of a loop that some threads leave out; no split numbers its parts so high."""
 
 
 def number_threads(kernel: UOp) -> UOp:
@@ -28,7 +32,11 @@ def number_threads(kernel: UOp) -> UOp:
     if all(set(group) == set(axes) for group in groups):
         return keep_only_ranges_closed(kernel.substitute(_numbers(list(axes), core)))
     placed = _Placed(core, total)
-    return kernel.replace(src=tuple(map(placed.statement, kernel.src, groups)))
+    statements = [
+        placed.statement(root, axes, number)
+        for number, (root, axes) in enumerate(zip(kernel.src, groups, strict=True))
+    ]
+    return kernel.replace(src=tuple(statements))
 
 
 def _thread_axes(root: UOp) -> list[UOp]:
@@ -62,8 +70,8 @@ class _Placed:
         self.total = total
         self.load = [0] * total
 
-    def statement(self, root: UOp, axes: Sequence[UOp]) -> UOp:
-        """A statement that runs on its own threads only."""
+    def statement(self, root: UOp, axes: Sequence[UOp], number: int) -> UOp:
+        """Statement `number`, that runs on its own threads only."""
         count = _steps(axes)
         if axes:
             root = keep_only_ranges_closed(
@@ -72,10 +80,10 @@ class _Placed:
         if count == self.total:
             return root
         if count > 1:
-            return _only_where(root, self.core < count)
-        core = min(range(self.total), key=lambda number: self.load[number])
+            return _only_where(root, self.core < count, number)
+        core = min(range(self.total), key=lambda other: self.load[other])
         self.load[core] += _loop_steps(root)
-        return _only_where(root, self.core.eq(core))
+        return _only_where(root, self.core.eq(core), number)
 
 
 def _loop_steps(root: UOp) -> int:
@@ -86,7 +94,7 @@ def _loop_steps(root: UOp) -> int:
     return steps
 
 
-def _only_where(root: UOp, condition: UOp) -> UOp:
+def _only_where(root: UOp, condition: UOp, number: int) -> UOp:
     """The statement with its outermost loop empty unless the condition holds.
 
     A statement without a loop has its stores gated.
@@ -96,7 +104,10 @@ def _only_where(root: UOp, condition: UOp) -> UOp:
         return _gated(root, condition)
     outermost = min(loops, key=axis_order)
     size = condition.where(outermost.range_size, outermost.range_size.const_like(0))
-    return root.substitute({outermost: outermost.replace(src=(size,))})
+    arg = outermost.range_arg
+    # other statements may have the same loop, without the condition
+    own = RangeArg((*arg.axis_id, _CONDITIONAL + number), arg.axis_type, arg.lanes)
+    return root.substitute({outermost: outermost.replace(src=(size,), arg=own)})
 
 
 def _gated(root: UOp, condition: UOp) -> UOp:
