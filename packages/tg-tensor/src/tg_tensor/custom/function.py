@@ -10,7 +10,7 @@ from tg_uop import Ops, UOp
 from tg_uop.ir.args import CallArg, ParamArg
 
 from tg_tensor.custom.errors import CustomError
-from tg_tensor.jit.guards import Found, TensorLike, leaves, leaves_of, rebuild
+from tg_tensor.jit.containers import Found, TensorLike, leaves, leaves_of, rebuild
 
 Trace = tuple[tuple[UOp, ...], object, "type[TensorLike] | None"]
 """The bodies in terms of PARAMs, the result with stand-ins for tensors, the class of tensors."""

@@ -8,7 +8,8 @@ from typing import TypeVar, cast
 from tg_uop import GroupOp, KernelInfo, Ops, UOp
 
 from tg_tensor.custom.errors import CustomError
-from tg_tensor.jit.guards import TensorLike
+from tg_tensor.jit.containers import TensorLike
+from tg_tensor.multi.shard import axis_of, parts_of
 
 T = TypeVar("T", bound=TensorLike)
 KernelFunction = Callable[..., UOp]
@@ -28,9 +29,43 @@ def custom_kernel(
     if not tensors:
         raise CustomError(function=_name(fxn), reason="a kernel needs a tensor to write to")
     nodes = tuple(in_own_memory(tensor.uop) for tensor in tensors)
+    if any(isinstance(node._device, tuple) for node in nodes):
+        results = run_on_shards(nodes, fxn, grad_fxn)
+    else:
+        results = run_on(nodes, fxn, grad_fxn)
+    return [type(t).from_uop(result) for t, result in zip(tensors, results, strict=True)]
+
+
+def run_on(
+    nodes: Sequence[UOp], fxn: KernelFunction, grad_fxn: GradFunction | None
+) -> list[UOp]:
+    """The nodes after a run of the kernel on them."""
     kernel = built_kernel(nodes, fxn)
     call = kernel.call(*nodes, grad_fxn=grad_fxn, name=_name(fxn))
-    return [type(t).from_uop(node.after(call)) for t, node in zip(tensors, nodes, strict=True)]
+    return [node.after(call) for node in nodes]
+
+
+def run_on_shards(
+    nodes: Sequence[UOp], fxn: KernelFunction, grad_fxn: GradFunction | None
+) -> list[UOp]:
+    """The same on each device for itself: the kernel sees the shards that are there.
+
+    Raises `CustomError` when the nodes are not all on the same devices.
+    """
+    places = {node._device for node in nodes}
+    if len(places) > 1:
+        raise CustomError(
+            function=_name(fxn),
+            reason=f"its arguments are on {' and '.join(map(str, places))}",
+            hint="shard all of them over the same devices",
+        )
+    rows = zip(*(parts_of(node) for node in nodes), strict=True)
+    done = [run_on(row, fxn, grad_fxn) for row in rows]
+    shards = zip(*done, strict=True)
+    return [
+        first.multi(*others, axis=axis_of(node))
+        for node, (first, *others) in zip(nodes, shards, strict=True)
+    ]
 
 
 def built_kernel(nodes: Sequence[UOp], fxn: KernelFunction) -> UOp:

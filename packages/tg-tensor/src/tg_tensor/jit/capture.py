@@ -16,7 +16,7 @@ from tg_tensor.engine.buffers import attach, buffer_of
 from tg_tensor.engine.compile import compile_linear
 from tg_tensor.engine.run import run_linear
 from tg_tensor.schedule.hazards import written_slots
-from tg_tensor.schedule.memory import ARENA_DTYPE, buffer_under, in_arena, plan_memory
+from tg_tensor.schedule.memory import ARENA_DTYPE, buffer_bytes, buffer_under, in_arena, plan_memory
 
 
 @final
@@ -126,6 +126,7 @@ class Step:
     scratch: tuple[UOp, ...]
     state: tuple[UOp, ...]
     var_vals: dict[str, int] = field(default_factory=dict)
+    separate_bytes: int = 0
 
     def written(self) -> set[UOp]:
         """The buffers that some call writes."""
@@ -170,6 +171,7 @@ def finish_step(
         changing = [*outputs, *alive.values(), *refilled]
         calls, scratch = _prune(calls, inputs, changing, scratch)
     calls = [*(_copy_call(b, host_data[b]) for b in refilled), *calls]
+    separate = sum(buffer_bytes(buffer) for buffer in scratch)
     calls, scratch = _share_scratch(calls, scratch)
     linear = compile_linear(UOp(Ops.LINEAR, src=tuple(calls)), with_instructions=False)
     known = {*inputs, *outputs, *scratch}
@@ -183,6 +185,7 @@ def finish_step(
         tuple(scratch),
         tuple(state),
         dict(recorder.var_vals),
+        separate,
     )
 
 

@@ -25,3 +25,17 @@ class JitError(TgError, RuntimeError):
         if self.hint:
             lines.append(self.hint)
         return "\n".join(lines)
+
+
+class ContainerError(TgError, TypeError):
+    """Tensors in a container that cannot be taken apart."""
+
+    def __init__(self, *, place: str, kind: str, reason: str, hint: str) -> None:
+        self.place = place
+        self.kind = kind
+        self.reason = reason
+        self.hint = hint
+        super().__init__(place, kind, reason, hint)
+
+    def explain(self) -> str:
+        return f"{self.place} is a {self.kind}: {self.reason}; {self.hint}"

@@ -12,7 +12,7 @@ from typing import cast, final
 from tg_uop import DType, Ops, UOp
 from tg_uop.ir.args import BufferArg
 
-from tg_tensor.jit.guards import is_tensor
+from tg_tensor.jit.containers import is_tensor
 from tg_tensor.jit.replay import Captured
 
 Expected = tuple[object, DType, int, UOp]

@@ -2,127 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, Self, TypeGuard, cast
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, cast
 
+from tg_runtime import Buffer
 from tg_uop import Ops, UOp
 from tg_uop.ir.args import BufferArg
 
-Path = str
+from tg_tensor.engine.buffers import buffer_of
+from tg_tensor.jit.containers import Found, bindings_in, frozen
+from tg_tensor.jit.errors import JitError
+from tg_tensor.schedule.affine import count
+from tg_tensor.schedule.indexing import Indexer
+from tg_tensor.schedule.roots import place_in_memory
 
 
-class TensorLike(Protocol):
-    """What the JIT needs of a Tensor."""
+class Place(NamedTuple):
+    """A part of a BUFFER that an argument lies in: `size` elements from `start` on."""
 
-    uop: UOp
+    buffer: UOp
+    start: int
+    size: int
 
-    @classmethod
-    def from_uop(cls, y: UOp, **kwargs: object) -> Self:
-        """The Tensor of a node."""
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of the buffer."""
+        return self.size == buffer_size(self.buffer)
 
-    def realize(self, *lst: Self) -> Self:
-        """Compute this and others."""
+    @property
+    def node(self) -> UOp:
+        """The part as a node."""
+        if self.is_whole:
+            return self.buffer
+        return self.buffer.shrink([(self.start, self.start + self.size)])
 
-    def contiguous(self) -> Self:
-        """The value in memory of its own."""
+    @property
+    def memory(self) -> Buffer:
+        """The part as memory."""
+        whole = buffer_of(self.buffer)
+        if self.is_whole:
+            return whole
+        dtype = self.buffer.dtype
+        return whole.view(self.size, dtype, self.start * dtype.itemsize)
 
-
-def is_tensor(value: object) -> TypeGuard[TensorLike]:
-    """Whether a value carries a node and can be made of one."""
-    return hasattr(type(value), "from_uop") and isinstance(getattr(value, "uop", None), UOp)
-
-
-def is_bound(value: object) -> TypeGuard[UOp]:
-    """Whether a value is a Variable with a value."""
-    return isinstance(value, UOp) and value.op is Ops.BIND
-
-
-@dataclass(slots=True)
-class Found:
-    """The leaves of nested containers: tensors, bound variables, and all else as constants."""
-
-    tensors: list[tuple[Path, TensorLike]] = field(default_factory=list)
-    variables: list[tuple[Path, UOp]] = field(default_factory=list)
-    constants: list[tuple[Path, object]] = field(default_factory=list)
-
-
-def leaves(args: Sequence[object], kwargs: Mapping[str, object]) -> Found:
-    """All leaves of a call's arguments, with names for messages."""
-    found = Found()
-    for number, value in enumerate(args):
-        _collect(f"argument {number}", value, found)
-    for name in sorted(kwargs):
-        _collect(f"argument {name}", kwargs[name], found)
-    return found
+    def overlaps(self, other: Place) -> bool:
+        """Whether two parts share elements."""
+        ends_before = self.start + self.size <= other.start
+        starts_behind = other.start + other.size <= self.start
+        return self.buffer is other.buffer and not (ends_before or starts_behind)
 
 
-def leaves_of(value: object) -> Found:
-    """All leaves of one value."""
-    found = Found()
-    _collect("result", value, found)
-    return found
-
-
-def _collect(path: Path, value: object, found: Found) -> None:
-    stack = [(path, value)]
-    while stack:
-        name, entry = stack.pop()
-        if is_tensor(entry):
-            found.tensors.append((name, entry))
-        elif is_bound(entry):
-            found.variables.append((name, entry))
-        elif isinstance(entry, dict):
-            found.constants.append((name, tuple(entry)))
-            stack.extend((f"{name}[{key!r}]", entry[key]) for key in reversed(entry))
-        elif isinstance(entry, list | tuple):
-            found.constants.append((name, (type(entry).__name__, len(entry))))
-            stack.extend((f"{name}[{i}]", entry[i]) for i in range(len(entry) - 1, -1, -1))
-        else:
-            found.constants.append((name, entry))
-
-
-def rebuild(value: object, replaced: Callable[[TensorLike], TensorLike]) -> object:
-    """The same containers with each tensor replaced."""
-    if is_tensor(value):
-        return replaced(value)
-    if isinstance(value, dict):
-        return type(value)((key, rebuild(entry, replaced)) for key, entry in value.items())
-    if isinstance(value, tuple):
-        parts = [rebuild(entry, replaced) for entry in value]
-        # a named tuple takes its fields one by one
-        return (
-            cast("Callable[..., object]", type(value))(*parts)
-            if hasattr(value, "_fields")
-            else tuple(parts)
-        )
-    if isinstance(value, list):
-        return [rebuild(entry, replaced) for entry in value]
-    return value
+def buffer_size(buffer: UOp) -> int:
+    """The number of elements of a BUFFER."""
+    return cast(BufferArg, buffer.arg).size
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a tensor lies in its buffers: the view with numbered stand-ins."""
+    """How a tensor lies in memory: the view with numbered stand-ins for the places."""
 
     view: UOp
-    buffers: tuple[UOp, ...]
+    places: tuple[Place, ...]
     variables: tuple[UOp, ...] = ()
+
+    def stand_in(self, number: int) -> UOp:
+        """What stands for a place in the view."""
+        place = self.places[number]
+        return _numbered(place.buffer, number, place.size)
+
+
+def layouts_of(nodes: Sequence[UOp]) -> list[Layout]:
+    """How realized values lie. A value in one piece of a buffer counts as memory of its own, so
+    that all slices of one size are alike, unless another value overlaps with the piece.
+    """
+    layouts = [layout_of(node) for node in nodes]
+    if all(place.is_whole for layout in layouts for place in layout.places):
+        return layouts
+    places = list(dict.fromkeys(place for layout in layouts for place in layout.places))
+    crowded = {
+        place.buffer
+        for number, place in enumerate(places)
+        for other in places[:number]
+        if place.overlaps(other)
+    }
+    return [
+        layout_in_whole(node) if any(p.buffer in crowded for p in layout.places) else layout
+        for node, layout in zip(nodes, layouts, strict=True)
+    ]
 
 
 def layout_of(node: UOp) -> Layout:
-    """Take the buffers (and values of variables) out of a realized value."""
-    buffers: dict[UOp, UOp] = {}
+    """How one realized value lies, seen alone."""
+    buffer = node.src[0] if node.op is Ops.RESHAPE else node
+    if buffer.op is Ops.BUFFER and len(node.src) == 1:
+        # by far the most common
+        return layout_in_whole(node)
+    base = node.base
+    if base.op is not Ops.BUFFER or node._shape is None:
+        return layout_in_whole(node)
+    if not all(isinstance(dim, int) for dim in node._shape) or bindings_below(node):
+        return layout_in_whole(node)
+    start = place_in_memory(Indexer(), node)
+    if start is None:
+        return layout_in_whole(node)
+    place = Place(base, start, count(node.shape))  # type: ignore[arg-type]
+    return Layout(_numbered(base, 0, place.size).reshape(node.shape), (place,))
+
+
+def bindings_below(node: UOp) -> list[UOp]:
+    """The variables with values in the movement ops of a view."""
+    return [below for below in node.toposort() if below.op is Ops.BIND]
+
+
+def _numbered(buffer: UOp, number: int, size: int) -> UOp:
+    """The stand-in of a layout for memory like `buffer`."""
+    return UOp(Ops.BUFFER, buffer.dtype, buffer.src, BufferArg(-1 - number, size))
+
+
+def layout_in_whole(node: UOp) -> Layout:
+    """The layout in terms of whole buffers."""
+    places: dict[UOp, UOp] = {}
     variables: dict[UOp, UOp] = {}
     for below in node.toposort():
         if below.op is Ops.BUFFER:
-            arg = cast(BufferArg, below.arg)
-            slot = -1 - len(buffers)
-            buffers[below] = UOp(Ops.BUFFER, below.dtype, below.src, BufferArg(slot, arg.size))
+            places[below] = _numbered(below, len(places), buffer_size(below))
         elif below.op is Ops.BIND:
             variables[below] = below.src[0]
-    view = node.substitute({**buffers, **variables})
-    return Layout(view, tuple(buffers), tuple(variables))
+    view = node.substitute({**places, **variables})
+    whole = tuple(Place(buffer, 0, buffer_size(buffer)) for buffer in places)
+    return Layout(view, whole, tuple(variables))
 
 
 Signature = tuple[Hashable, ...]
@@ -130,22 +139,39 @@ Signature = tuple[Hashable, ...]
 
 def signature_of(layouts: Sequence[Layout], found: Found) -> Signature:
     """What must stay the same for a captured step to be used again."""
-    order: dict[UOp, int] = {}
+    order: dict[Place, int] = {}
     aliases = tuple(
-        order.setdefault(buffer, len(order)) for layout in layouts for buffer in layout.buffers
+        order.setdefault(place, len(order)) for layout in layouts for place in layout.places
     )
     views = tuple(layout.view for layout in layouts)
-    variables = tuple(bound.src[0] for _, bound in found.variables)
-    return (views, aliases, variables, tuple(_frozen(value) for _, value in found.constants))
+    variables = tuple(without_values(node) for _, node in found.variables)
+    return (views, aliases, variables, tuple(frozen(value) for _, value in found.constants))
 
 
-def _frozen(value: object) -> Hashable:
-    """A constant such that equal means same: 1, 1.0 and True are three."""
-    try:
-        hash(value)
-    except TypeError:
-        return (type(value), id(value))
-    return (type(value), value) if isinstance(value, int | float) else value
+def without_values(node: UOp) -> UOp:
+    """An expression in terms of its variables."""
+    if node.op is Ops.BIND:
+        return node.src[0]
+    return node.substitute({bound: bound.src[0] for bound in bindings_below(node)})
+
+
+def values_of(function: str, layouts: Sequence[Layout], found: Found) -> dict[str, int]:
+    """The values of all variables of a call.
+
+    Raises `JitError` when one variable has two.
+    """
+    values: dict[str, int] = {}
+    bound = [node for layout in layouts for node in layout.variables]
+    bound += [below for _, node in found.variables for below in bindings_in(node)]
+    for node in bound:
+        known = values.setdefault(node.var_name, node.bound_value)
+        if known != node.bound_value:
+            raise JitError(
+                function=function,
+                reason=f"variable {node.var_name!r} is bound to {known} and to {node.bound_value}",
+                hint="give each number of a call a variable of its own",
+            )
+    return values
 
 
 def differences(
@@ -172,14 +198,23 @@ def differences(
         found.constants, new_constants, old_constants, strict=False
     ):
         if new != old_value:
-            shown = old_value[1] if isinstance(old_value, tuple) else old_value
-            lines.append(f"{name} was {shown!r}, now it is {value!r}")
+            lines.append(f"{name} was {_constant(old_value)}, now it is {value!r}")
     return lines
+
+
+def _constant(value: Hashable) -> str:
+    """A frozen constant as it was given."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        return "another array"
+    kind, shown = value
+    return repr(float.fromhex(shown)) if kind is float else repr(shown)
 
 
 def describe(view: UOp) -> str:
     """A view in words: shape, dtype, device."""
-    return f"shape {view._shape} of {view.dtype} on {view._device} (a {view.op.name.lower()})"
+    sizes = view._shape or ()
+    shape = ", ".join(size.render() if isinstance(size, UOp) else str(size) for size in sizes)
+    return f"shape ({shape}) of {view.dtype} on {view._device} (a {view.op.name.lower()})"
 
 
 def is_plain(node: UOp) -> bool:
@@ -197,3 +232,5 @@ def is_plain(node: UOp) -> bool:
 
 
 VIEW_OPS = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND))
+
+NO_VALUES: Mapping[str, int] = {}

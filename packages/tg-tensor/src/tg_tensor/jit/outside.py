@@ -16,7 +16,7 @@ from tg_uop import Ops, UOp
 from tg_uop.ir.args import BufferArg
 
 from tg_tensor.engine.buffers import attach, buffer_of
-from tg_tensor.jit.guards import TensorLike
+from tg_tensor.jit.containers import TensorLike
 from tg_tensor.ops.core import live_tensors
 
 _NEVER_WRITTEN = ("DISK", "NPY")
