@@ -81,9 +81,9 @@ def load_state_dict(
 ) -> list[Tensor]:
     """Put the values of `state_dict` into the tensors of `model`, and return these.
 
-    Values move to the device and dtype of the model's tensor. `consume` empties the state dict as
-    it goes, to save memory. With `strict` every name must fit; without, names that do not are
-    passed over.
+    Values move to the device and dtype of the model's tensor, and are cut over several devices as
+    that is. `consume` empties the state dict as it goes, to save memory. With `strict` every name
+    must fit; without, names that do not are passed over.
 
     Raises `StateDictError` naming what is missing, unexpected or of another shape, before
     anything is changed.
@@ -107,7 +107,7 @@ def load_state_dict(
     hidden = not verbose or total_bytes < SHOW_PROGRESS_ABOVE
     for name in tqdm([n for n in own if n in fits], desc="weights", disable=hidden, leave=False):
         target, value = own[name], state_dict[name]
-        target.replace(value.reshape(target.shape).cast(target.dtype).to(target.device))
+        target.replace(value.reshape(target.shape).cast(target.dtype).shard_like(target))
         if realize:
             target.realize()
         if consume and isinstance(state_dict, dict):

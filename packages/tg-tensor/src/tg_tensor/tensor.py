@@ -24,7 +24,13 @@ from tg_tensor.engine.promises import promise
 from tg_tensor.errors import DataError, GradientError
 from tg_tensor.interop.arrays import array_of_any
 from tg_tensor.interop.numpy import node_of_array, node_of_bytes, node_of_list
-from tg_tensor.multi.shard import device_names, new_memory_like, shard_like_uop, shard_uop
+from tg_tensor.multi.shard import (
+    device_names,
+    new_memory_like,
+    shard_like_uop,
+    shard_uop,
+    sharded_axis,
+)
 from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors, number
 from tg_tensor.ops.exchange import ExchangeOps
 from tg_tensor.realize import realize, schedule
@@ -58,7 +64,7 @@ class Tensor(ExchangeOps):
         return cls(value, device)
 
     @classmethod
-    def _words(cls, values: list[int], device: str, dtype: DType) -> Self:
+    def _words(cls, values: list[int], device: DeviceName, dtype: DType) -> Self:
         return cls(values, device, dtype)
 
     # *** running ***
@@ -167,7 +173,7 @@ class Tensor(ExchangeOps):
         elements than there are devices; `ArgumentError` without devices; for a name that is no
         device what opening it raises.
         """
-        place = None if axis is None else self._axis(axis)
+        place = None if axis is None else sharded_axis(axis, self.shape)
         names = device_names(devices)
         if len(names) == 1:
             sharded = self.to(names[0])

@@ -236,7 +236,6 @@ NOT_READ_YET = frozenset(
         "IMAGE",
         "WINO",
         "JIT_BATCH_SIZE",
-        "ALL2ALL",
         "FLOAT16",
         "CHECK_OOB",
         "ALLOW_TF32",

@@ -119,15 +119,22 @@ class IndexRangeError(TgError, IndexError):
 class DeviceMismatchError(TgError, ValueError):
     """One operation on values of different devices."""
 
-    def __init__(self, *, op: str, devices: Sequence[object]) -> None:
+    def __init__(
+        self, *, op: str, devices: Sequence[object], shapes: Sequence[object] = ()
+    ) -> None:
         self.op = op
         self.devices = tuple(devices)
-        super().__init__(op, self.devices)
+        self.shapes = tuple(shapes)
+        super().__init__(op, self.devices, self.shapes)
 
     def explain(self) -> str:
         places = _listed(self.devices)
+        shaped = f" of shapes {_listed(self.shapes)}" if self.shapes else ""
+        is_sharded = any(isinstance(device, tuple) for device in self.devices)
+        hint = ".to()" + (" or .shard(devices, axis)" if is_sharded else "")
         return (
-            f"{self.op} needs all operands on one device, they are on {places}; move one with .to()"
+            f"{self.op} needs all operands{shaped} on one device (or over the same devices), "
+            f"they are on {places}; move one with {hint}"
         )
 
 

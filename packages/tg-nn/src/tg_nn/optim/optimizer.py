@@ -42,13 +42,10 @@ class Optimizer:
         return Tensor([value], device=self.device, dtype=dtypes.float32, requires_grad=False)
 
     def _state(self) -> list[Tensor]:
-        """A zero for each element of each parameter, in at least 32 bits."""
+        """A zero for each element of each parameter, in 32 bits or more, sharded as that is."""
         return [
-            Tensor.zeros(
-                *param.shape,
-                device=param.device,
-                dtype=dtypes.float64 if param.dtype == dtypes.float64 else dtypes.float32,
-            )
+            param.detach()
+            .zeros_like(dtype=dtypes.float64 if param.dtype == dtypes.float64 else dtypes.float32)
             .contiguous()
             .requires_grad_(False)
             for param in self.params

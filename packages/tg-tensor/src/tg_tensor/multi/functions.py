@@ -15,17 +15,26 @@ _NOT_INSIDE = frozenset((Ops.SINK, Ops.PROGRAM, Ops.LINEAR, Ops.TUPLE))
 def without_functions(sinks: Sequence[UOp]) -> tuple[list[UOp], dict[UOp, UOp]]:
     """The sinks with functions replaced by their bodies, and what each node below became."""
     renamed: dict[UOp, UOp] = {}
-    for node in toposort(sinks, lambda n: n.op not in _NOT_INSIDE):
+    _rename(sinks, renamed, set())
+    return [renamed.get(sink, sink) for sink in sinks], renamed
+
+
+def _rename(sinks: Sequence[UOp], renamed: dict[UOp, UOp], done: set[UOp]) -> None:
+    """Fill in `renamed`; what is in `done` has no functions below."""
+    order = toposort(sinks, lambda n: n.op not in _NOT_INSIDE and n not in done)
+    for node in order:
         sources = tuple(renamed.get(s, s) for s in node.src)
         new = node
         if node.op is Ops.GETTUPLE and sources[0].op is Ops.FUNCTION:
             results, *arguments = sources[0].src
             body = _with_arguments(results.src[cast(int, node.arg)], arguments)
-            new = without_functions([body])[0][0]
+            _rename([body], renamed, done)
+            new = renamed.get(body, body)
         elif sources != node.src:
             new = UOp(node.op, node.dtype, sources, node.arg, node.tag)
         renamed[node] = new
-    return [renamed.get(sink, sink) for sink in sinks], renamed
+        if new.op is not Ops.FUNCTION:
+            done.add(new)
 
 
 def _with_arguments(body: UOp, arguments: Sequence[UOp]) -> UOp:

@@ -34,6 +34,7 @@ from tg_tensor.multi.value import (
     on_all,
     whole_on,
 )
+from tg_tensor.schedule.hazards import written_slots
 from tg_tensor.schedule.roots import OWN_MEMORY
 
 Join = Callable[[Mapping[UOp, UOp]], dict[UOp, UOp]]
@@ -344,10 +345,22 @@ def _select(node: UOp, operands: list[Located]) -> Located:
 
 
 def _call(node: UOp, operands: list[Located]) -> Located:
-    """A kernel on whole values runs on the copies of every device."""
+    """A kernel is made for whole values: each device runs it on copies of them.
+
+    Raises `ShardError` where it would write to a copy of what is cut.
+    """
     devices = next(o for o in operands[1:] if isinstance(o, Sharded)).devices
     arguments = [on_all(o, devices) for o in operands[1:]]
     called = cast(UOp, operands[0])
+    for slot in written_slots(called):
+        if arguments[slot].axis is not None:
+            raise ShardError(
+                op="a kernel",
+                reason=f"its argument {slot} of shape {node.src[1 + slot].shape} is cut along axis "
+                f"{arguments[slot].axis} over {devices}, and is written as a whole",
+                hint="give it memory that is whole on each device, or call Tensor.custom_kernel",
+            )
+    arguments = [gathered(argument) for argument in arguments]
     rows = zip(*(a.parts for a in arguments), strict=True)
     return Sharded(tuple(_with_sources(node, (called, *row)) for row in rows), None, devices)
 

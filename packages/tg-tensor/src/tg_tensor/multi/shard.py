@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import SupportsIndex
 
 from tg_runtime import Device
 from tg_uop import DType, Ops, UOp
@@ -37,6 +38,22 @@ def device_names(devices: tuple[str, ...] | list[str] | str) -> tuple[str, ...]:
             expected='names of devices, such as ("CPU:0", "CPU:1")',
         )
     return tuple(Device.canonicalize(name) for name in given)
+
+
+def sharded_axis(axis: SupportsIndex, shape: Sequence[object]) -> int:
+    """The axis counted from the front. Raises `ShapeError`, and `ArgumentError` for no integer."""
+    if not hasattr(axis, "__index__"):
+        raise ArgumentError(op="shard", argument="axis", given=axis, expected="an axis or None")
+    number, count = axis.__index__(), len(shape)
+    if not -count <= number < count:
+        raise ShapeError(
+            op="shard",
+            shapes=(tuple(shape),),
+            reason=f"there is no axis {number}",
+            hint=(f"axes go from {-count} to {count - 1}; " if count else "")
+            + "axis=None makes a copy on each device",
+        )
+    return number % count
 
 
 def cut_uop(value: UOp, devices: tuple[str, ...], axis: int, sizes: Sequence[int]) -> UOp:

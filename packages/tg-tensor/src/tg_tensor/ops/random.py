@@ -49,7 +49,7 @@ class RandomOps(CreateOps):
     _states: ClassVar[dict[str, RandomState]] = {}
 
     @classmethod
-    def _words(cls, values: list[int], device: str, dtype: DType) -> Self:
+    def _words(cls, values: list[int], device: DeviceName, dtype: DType) -> Self:
         """Integers in device memory."""
         raise NotImplementedError
 

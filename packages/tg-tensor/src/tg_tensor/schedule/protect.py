@@ -35,6 +35,8 @@ def protect(order: Iterable[UOp], sinks: Sequence[UOp], live: Iterable[UOp]) -> 
     if not effects:
         return found
     overwritten = {version_of(view) for effect in effects for view in written_views(effect)}
+    # a kernel on shards writes the memory that they are parts of
+    overwritten |= {version_of(v.src[0]) for v in overwritten if _is_shard(v)}
     # the shards of what is written may be seen one by one
     overwritten |= {version_of(s) for v in overwritten if v.op is Ops.MULTI for s in v.src}
     readers = Readers(executed, overwritten)
@@ -60,6 +62,10 @@ def protect(order: Iterable[UOp], sinks: Sequence[UOp], live: Iterable[UOp]) -> 
         else:
             _copy(value, versions, found)
     return found
+
+
+def _is_shard(version: UOp) -> bool:
+    return version.op is Ops.COPY and isinstance(version.src[0]._device, tuple)
 
 
 def is_empty(value: UOp) -> bool:

@@ -17,6 +17,7 @@ class Placed(Protocol):
     src: tuple[Placed, ...]
     arg: object
     _device: Place
+    _shape: tuple[object, ...] | None
 
 
 def infer_device(op: Ops, src: tuple[Placed, ...], arg: object) -> Place:
@@ -50,6 +51,11 @@ def _common_device(op: Ops, src: tuple[Placed, ...]) -> Place:
         if device is None or device == found:
             continue
         if found is not None:
-            raise DeviceMismatchError(op=op.name, devices=tuple(s._device for s in src))
+            placed = [s for s in src if s._device is not None]
+            raise DeviceMismatchError(
+                op=op.name,
+                devices=tuple(s._device for s in placed),
+                shapes=tuple(s._shape for s in placed),
+            )
         found = device
     return found
