@@ -36,9 +36,7 @@ def custom_kernel(
     return [type(t).from_uop(result) for t, result in zip(tensors, results, strict=True)]
 
 
-def run_on(
-    nodes: Sequence[UOp], fxn: KernelFunction, grad_fxn: GradFunction | None
-) -> list[UOp]:
+def run_on(nodes: Sequence[UOp], fxn: KernelFunction, grad_fxn: GradFunction | None) -> list[UOp]:
     """The nodes after a run of the kernel on them."""
     kernel = built_kernel(nodes, fxn)
     call = kernel.call(*nodes, grad_fxn=grad_fxn, name=_name(fxn))
