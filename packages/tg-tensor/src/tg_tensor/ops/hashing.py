@@ -9,7 +9,7 @@ from tg_uop import dtypes
 from tg_uop.errors import DTypeError
 
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.ctc import CtcOps
+from tg_tensor.ops.inplace import InplaceOps
 
 _LANES = 25
 _ROUNDS = 24
@@ -52,7 +52,7 @@ def _rotations_and_places() -> tuple[list[int], list[int]]:
     return turns, source
 
 
-class HashOps(CtcOps):
+class HashOps(InplaceOps):
     """Hashes of bytes, computed on the device."""
 
     __slots__ = ()
@@ -93,8 +93,7 @@ class HashOps(CtcOps):
     def _permuted(self) -> Self:
         """The 24 rounds on a state of 25 lanes."""
         turns, source = _rotations_and_places()
-        device = self.device if isinstance(self.device, str) else self.device[0]
-        turn = self._words(turns, device, dtypes.uint64)
+        turn = self._words(turns, self.device, dtypes.uint64)
         state = self
         for constant in _round_constants():
             square = state.reshape((-1, 5, 5))

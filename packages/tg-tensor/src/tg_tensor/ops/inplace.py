@@ -1,0 +1,152 @@
+"""Writes in place by PyTorch's names, which end in an underscore: each is an `assign`."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from tg_tensor.ops.draw import DrawOps
+
+
+class InplaceOps(DrawOps):
+    """Each computes what the name without the underscore does and writes it here.
+
+    The dtype stays: all raise `AssignError` where the result has another one, or another shape.
+    """
+
+    __slots__ = ()
+
+    # *** values ***
+
+    def fill_(self, value: Self | int | float) -> Self:
+        """One value into every element."""
+        filled = value if isinstance(value, int | float) else value.cast(self.dtype)
+        return self.assign(filled)
+
+    def zero_(self) -> Self:
+        """0 into every element."""
+        return self.assign(0)
+
+    def copy_(self, src: Self) -> Self:
+        """The values of `src`, broadcast and converted."""
+        moved = self._lift(src, self.device)
+        return self.assign(moved.cast(self.dtype)._expand_to(self.shape))
+
+    def masked_fill_(self, mask: Self, value: Self | int | float) -> Self:
+        """See `masked_fill`."""
+        return self.assign(self.masked_fill(mask, value))
+
+    def masked_scatter_(self, mask: Self, source: Self) -> Self:
+        """See `masked_scatter`."""
+        return self.assign(self.masked_scatter(mask, source))
+
+    # *** arithmetic ***
+
+    def add_(self, other: object, *, alpha: float = 1) -> Self:
+        """`alpha` times `other` added."""
+        return self.assign(self + (other if alpha == 1 else self.ufix(other) * alpha))
+
+    def sub_(self, other: object, *, alpha: float = 1) -> Self:
+        """`alpha` times `other` taken away."""
+        return self.assign(self - (other if alpha == 1 else self.ufix(other) * alpha))
+
+    def mul_(self, other: object) -> Self:
+        """Times `other`."""
+        return self.assign(self * other)
+
+    def div_(self, other: object, rounding_mode: str | None = None) -> Self:
+        """Divided by `other`."""
+        return self.assign(self.div(other, rounding_mode=rounding_mode))
+
+    def pow_(self, exponent: object) -> Self:
+        """To a power."""
+        return self.assign(self.pow(exponent))
+
+    def lerp_(self, end: Self, weight: Self | float) -> Self:
+        """See `lerp`."""
+        return self.assign(self.lerp(end, weight))
+
+    def addcmul_(self, tensor1: Self, tensor2: Self, *, value: float = 1) -> Self:
+        """See `addcmul`."""
+        return self.assign(self.addcmul(tensor1, tensor2, value=value))
+
+    def addcdiv_(self, tensor1: Self, tensor2: Self, *, value: float = 1) -> Self:
+        """See `addcdiv`."""
+        return self.assign(self.addcdiv(tensor1, tensor2, value=value))
+
+    def clamp_(self, min: object | None = None, max: object | None = None) -> Self:
+        """See `clamp`."""
+        return self.assign(self.clamp(min, max))
+
+    # *** functions ***
+
+    def neg_(self) -> Self:
+        """The other sign."""
+        return self.assign(self.neg())
+
+    def abs_(self) -> Self:
+        """The distance from 0."""
+        return self.assign(self.abs())
+
+    def exp_(self) -> Self:
+        """e to this power."""
+        return self.assign(self.exp())
+
+    def sqrt_(self) -> Self:
+        """The square root."""
+        return self.assign(self.sqrt())
+
+    def relu_(self) -> Self:
+        """0 in place of what is below."""
+        return self.assign(self.relu())
+
+    # *** positions ***
+
+    def index_add_(self, dim: int, index: Self, source: Self, *, alpha: float = 1) -> Self:
+        """See `index_add`."""
+        return self.assign(self.index_add(dim, index, source, alpha=alpha))
+
+    def index_copy_(self, dim: int, index: Self, source: Self) -> Self:
+        """See `index_copy`."""
+        return self.assign(self.index_copy(dim, index, source))
+
+    def index_fill_(self, dim: int, index: Self, value: Self | int | float) -> Self:
+        """See `index_fill`."""
+        return self.assign(self.index_fill(dim, index, value))
+
+    def put_(self, index: Self, source: Self, accumulate: bool = False) -> Self:
+        """See `put`."""
+        return self.assign(self.put(index, source, accumulate))
+
+    def scatter_(
+        self, dim: int, index: Self, src: Self | int | float, reduce: str | None = None
+    ) -> Self:
+        """See `scatter`."""
+        return self.assign(self.scatter(dim, index, src, reduce))
+
+    def scatter_add_(self, dim: int, index: Self, src: Self) -> Self:
+        """See `scatter_add`."""
+        return self.assign(self.scatter_add(dim, index, src))
+
+    # *** random numbers ***
+
+    def uniform_(self, low: float = 0.0, high: float = 1.0) -> Self:
+        """Numbers in [low, high)."""
+        return self.assign(
+            self.uniform(self.shape, low=low, high=high, dtype=self.dtype, device=self.device)
+        )
+
+    def normal_(self, mean: float = 0.0, std: float = 1.0) -> Self:
+        """Numbers of the normal distribution."""
+        return self.assign(
+            self.normal(self.shape, mean=mean, std=std, dtype=self.dtype, device=self.device)
+        )
+
+    def bernoulli_(self, p: float = 0.5) -> Self:
+        """1 with probability p, else 0."""
+        return self.assign(self.bernoulli(p))
+
+    def exponential_(self, lambd: float = 1.0) -> Self:
+        """Waiting times with `lambd` events in a unit of time."""
+        return self.assign(
+            self.exponential(self.shape, lambd=lambd, dtype=self.dtype, device=self.device)
+        )
