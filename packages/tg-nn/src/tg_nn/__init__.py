@@ -1,7 +1,14 @@
 """Layers, optimizers, weight files and datasets on top of tg-tensor."""
 
 from tg_nn import datasets, optim, state
-from tg_nn.layers.conv import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
+from tg_nn.layers.conv import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+)
 from tg_nn.layers.linear import Embedding, Linear
 from tg_nn.layers.norm import (
     BatchNorm,
@@ -21,8 +28,10 @@ __all__ = [
     "BatchNorm3d",
     "Conv1d",
     "Conv2d",
+    "Conv3d",
     "ConvTranspose1d",
     "ConvTranspose2d",
+    "ConvTranspose3d",
     "Embedding",
     "GroupNorm",
     "InstanceNorm",

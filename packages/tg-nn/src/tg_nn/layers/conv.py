@@ -1,4 +1,4 @@
-"""Convolutions as layers, in one and two dimensions, plain and transposed."""
+"""Convolutions as layers, in one to three dimensions, plain and transposed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from tg_tensor import Tensor
 from tg_nn.errors import LayerError
 
 Sizes = int | tuple[int, ...]
+
+# how a layer goes on at the edges: by its own name here, by that of `Tensor.pad` there
+PADDING_MODES = {
+    "zeros": "constant",
+    "reflect": "reflect",
+    "replicate": "replicate",
+    "circular": "circular",
+}
 
 
 def as_sizes(value: Sizes, dims: int, what: str) -> tuple[int, ...]:
@@ -94,6 +102,7 @@ class Convolution(ConvNd):
         dilation: Sizes = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
     ) -> None:
         super().__init__(
             self.DIMS,
@@ -106,12 +115,27 @@ class Convolution(ConvNd):
             groups,
             bias,
         )
+        if padding_mode not in PADDING_MODES:
+            raise LayerError(
+                layer=type(self).__name__,
+                reason=f"padding_mode {padding_mode!r}",
+                hint=f"one of {sorted(PADDING_MODES)}",
+            )
+        self.padding_mode = padding_mode
 
     def __call__(self, x: Tensor) -> Tensor:
         """x (batch, in_channels, *size) gives (batch, out_channels, *size')."""
-        return x.conv2d(
-            self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding
-        )
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            x = x.pad(self._flat_padding(), mode=PADDING_MODES[self.padding_mode])
+            padding = (0,) * self.DIMS
+        return x.conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, padding)
+
+    def _flat_padding(self) -> tuple[int, ...]:
+        """Pairs that start with the last axis, as `Tensor.pad` takes them."""
+        if len(self.padding) == 2 * self.DIMS:
+            return self.padding
+        return tuple(amount for size in reversed(self.padding) for amount in (size, size))
 
 
 class Conv1d(Convolution):
@@ -132,6 +156,16 @@ class Conv2d(Convolution):
     """
 
     DIMS = 2
+
+
+class Conv3d(Convolution):
+    """Convolution of (batch, channels, depth, height, width).
+
+    >>> Conv3d(3, 8, 3, padding=1)(Tensor.ones(1, 3, 4, 5, 5)).shape
+    (1, 8, 4, 5, 5)
+    """
+
+    DIMS = 3
 
 
 class TransposedConvolution(ConvNd):
@@ -192,3 +226,9 @@ class ConvTranspose2d(TransposedConvolution):
     """
 
     DIMS = 2
+
+
+class ConvTranspose3d(TransposedConvolution):
+    """Transposed convolution of (batch, channels, depth, height, width)."""
+
+    DIMS = 3
