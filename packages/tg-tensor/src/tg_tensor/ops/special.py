@@ -13,6 +13,7 @@ from typing import Self, TypeVar
 from tg_uop import DType, dtypes
 from tg_uop.dtype.value import FORMATS
 from tg_uop.errors import DTypeError
+from tg_uop.methods.error_function import erfc_double
 
 from tg_tensor.ops.elementwise import TensorElementwiseOps
 
@@ -82,6 +83,8 @@ class SpecialOps(TensorElementwiseOps):
         is_small = x.abs() < 1
         small = is_small.where(x, 0)
         near = (small.exp() + 1) * (small * 0.5).tanh()
+        # zero keeps its sign
+        near = small.eq(0).where(small, near)
         return is_small.where(near, x.exp() - 1)
 
     def log1p(self) -> Self:
@@ -117,9 +120,14 @@ class SpecialOps(TensorElementwiseOps):
     def erfc(self) -> Self:
         """1 - erf(x), without loss where that is small."""
         x = self._as_float()
+        if x._is_double():
+            return erfc_double(x)
         size = x.abs()
         t = (size * 0.5 + 1).reciprocal()
-        tail = t * (_series(t, _ERFC) - size * size).exp()
+        # a size below 16 cut to 8 bits after the point has an exact square
+        cut = (size.minimum(16) * 256).trunc() * (1 / 256)
+        rest = (cut - size) * (cut + size)
+        tail = t * (-(cut * cut)).exp() * (_series(t, _ERFC) + rest).exp()
         far = (x < 0).where(2 - tail, tail)
         return (size < 0.5).where(1 - x.erf(), far)
 

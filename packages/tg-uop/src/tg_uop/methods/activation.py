@@ -97,13 +97,13 @@ class ActivationMixin(MathMixin):
         """The value above 0, alpha * (exp(x) - 1) below."""
         x = self._as_float()
         below = (x > 0).where(0, x)
-        return (x > 0).where(x, (below.exp() - 1) * alpha)
+        return (x > 0).where(x, below._expm1() * alpha)
 
     def celu(self, alpha: float = 1.0) -> Self:
         """The value above 0, alpha * (exp(x / alpha) - 1) below."""
         x = self._as_float()
         below = (x > 0).where(0, x)
-        return (x > 0).where(x, ((below * (1 / alpha)).exp() - 1) * alpha)
+        return (x > 0).where(x, (below * (1 / alpha))._expm1() * alpha)
 
     def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:
         """gamma times elu(x, alpha)."""

@@ -1,7 +1,8 @@
 """Mathematical functions of one value, composed of arithmetic and few primitive ops.
 
 Coefficients of `erf` (small arguments), `asin`, `atan` and `tanh` are those of Cephes
-(S. Moshier), of `erf` for large arguments those of Abramowitz and Stegun, 7.1.26.
+(S. Moshier), in single and double precision, of `erf` for large arguments those of Abramowitz and
+Stegun, 7.1.26.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Self, TypeVar
 from tg_uop.dtype.dtype import DType, dtypes
 from tg_uop.ir.ops import Ops
 from tg_uop.methods.arithmetic import ArithmeticMixin, Operand
+from tg_uop.methods.error_function import erf_double
 
 H = TypeVar("H", bound="MathMixin")
 
@@ -42,6 +44,50 @@ _ASIN = (
 )
 _ATAN = (8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1)
 _SINH_NEAR = (1 / 362880, 1 / 5040, 1 / 120, 1 / 6)
+# beyond it the inverse hyperbolic functions are logarithms of 2x, and its square is finite
+_LOGARITHM_FROM = 1e4
+_LOGARITHM_FROM_DOUBLE = 1e8
+_SINH_NEAR_DOUBLE = tuple(1 / math.factorial(n) for n in range(19, 1, -2))
+# for float64: a polynomial over another one
+_TANH_NEAR_DOUBLE = (
+    (-9.64399179425052238628e-1, -9.92877231001918586564e1, -1.61468768441708447952e3),
+    (1, 1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3),
+)
+_ASIN_DOUBLE = (
+    (
+        4.253011369004428248960e-3,
+        -6.019598008014123785661e-1,
+        5.444622390564711410273e0,
+        -1.626247967210700244449e1,
+        1.956261983317594739197e1,
+        -8.198089802484824371615e0,
+    ),
+    (
+        1,
+        -1.474091372988853791896e1,
+        7.049610280856842141659e1,
+        -1.471791292232726029859e2,
+        1.395105614657485689735e2,
+        -4.918853881490881290097e1,
+    ),
+)
+_ATAN_DOUBLE = (
+    (
+        -8.750608600031904122785e-1,
+        -1.615753718733365076637e1,
+        -7.500855792314704667340e1,
+        -1.228866684490136173410e2,
+        -6.485021904942025371773e1,
+    ),
+    (
+        1,
+        2.485846490142306297962e1,
+        1.650270098316988542046e2,
+        4.328810604912902668951e2,
+        4.853903996359136964868e2,
+        1.945506571482613964425e2,
+    ),
+)
 _LARGEST_UNROLLED_POWER = 16
 _EXPONENT_BITS = 6
 
@@ -54,6 +100,10 @@ class MathMixin(ArithmeticMixin):
     def cast(self, dtype: DType) -> Self:
         """The value converted to `dtype`."""
         raise NotImplementedError
+
+    def _is_double(self) -> bool:
+        """Whether all digits of float64 are wanted; a pattern has no dtype of its own."""
+        return self._number_type().scalar() is dtypes.float64
 
     def _as_float(self) -> Self:
         return self if self._number_type().is_float else self.cast(dtypes.default_float)
@@ -107,15 +157,17 @@ class MathMixin(ArithmeticMixin):
         return self.log2() * math.log10(2)
 
     def _log1p(self) -> Self:
-        """log(1 + x) without loss for small x (Kahan): the rounding of 1 + x cancels.
+        """log(1 + x) without loss for small x (Kahan): what 1 + x rounds away is put back.
 
-        The correction is a constant 1 up to rounding, so no gradient flows through it.
+        That is a constant to a gradient, which is 1 / (1 + x) as it should be.
         """
         shifted = self + 1
+        plain = shifted.log()
         rounded = shifted.detach() - 1
-        exact = rounded.eq(0) | shifted.eq(math.inf)
-        ratio = self.detach() / exact.where(1, rounded)
-        return rounded.eq(0).where(self, shifted.log() * exact.where(1, ratio))
+        lost = self.detach() - rounded
+        exact = rounded.eq(0) | lost.eq(0) | shifted.detach().eq(math.inf)
+        correction = exact.where(0, plain.detach() * lost / exact.where(1, rounded))
+        return rounded.eq(0).where(self, plain + correction)
 
     def pow(self, x: Operand, reverse: bool = False) -> Self:
         """This value to the power `x`.
@@ -193,13 +245,14 @@ class MathMixin(ArithmeticMixin):
     def asin(self) -> Self:
         """The arc sine, NaN outside of -1..1."""
         x = self._as_float()
-        size = x.abs()
+        size = x._magnitude()
         far = size > 0.5
         folded = far.where((1 - size) * 0.5, size * size)
         root = far.where(folded.sqrt(), size)
-        series = _polynomial(folded, _ASIN) * folded * root + root
+        curve = _curve(folded, _ASIN, _ASIN_DOUBLE)
+        series = curve * folded * root + root
         value = far.where(math.pi / 2 - series * 2, series)
-        return (x < 0).where(-value, value)
+        return x._odd(value)
 
     def acos(self) -> Self:
         """The arc cosine, NaN outside of -1..1."""
@@ -210,15 +263,15 @@ class MathMixin(ArithmeticMixin):
     def atan(self) -> Self:
         """The arc tangent."""
         x = self._as_float()
-        size = x.abs()
+        size = x._magnitude()
         steep, middle = size > math.tan(3 * math.pi / 8), size > math.tan(math.pi / 8)
         turned = -1 / steep.where(size, 1)
         shifted = (size - 1) / (size + 1)
         folded = steep.where(turned, middle.where(shifted, size))
         offset = steep.where(math.pi / 2, middle.where(x.ufix(math.pi / 4), 0))
         square = folded * folded
-        value = offset + (_polynomial(square, _ATAN) * square * folded + folded)
-        return (x < 0).where(-value, value)
+        value = offset + (_curve(square, _ATAN, _ATAN_DOUBLE) * square * folded + folded)
+        return x._odd(value)
 
     # *** hyperbolic functions ***
 
@@ -226,8 +279,10 @@ class MathMixin(ArithmeticMixin):
         """The hyperbolic sine; near 0 its power series, where the exponentials would cancel."""
         x = self._as_float()
         square = x * x
-        near = _polynomial(square, _SINH_NEAR) * square * x + x
-        return (x.abs() < 1).where(near, (x.exp() - (-x).exp()) * 0.5)
+        is_double = x._number_type() is dtypes.float64
+        series = _polynomial(square, _SINH_NEAR_DOUBLE if is_double else _SINH_NEAR)
+        near = series * square * x + x
+        return (x._magnitude() < 1).where(near, (x.exp() - (-x).exp()) * 0.5)
 
     def cosh(self) -> Self:
         """The hyperbolic cosine."""
@@ -238,31 +293,52 @@ class MathMixin(ArithmeticMixin):
         """The hyperbolic tangent."""
         x = self._as_float()
         square = x * x
-        near = _polynomial(square, _TANH_NEAR) * square * x + x
+        # as a product, which keeps the sign of zero
+        near = x * (_curve(square, _TANH_NEAR, _TANH_NEAR_DOUBLE) * square + 1)
         far = 2 / ((x * -2).exp() + 1) - 1
-        return (x.abs() < 0.625).where(near, far)
+        return (x._magnitude() < 0.625).where(near, far)
+
+    def _without_square(self) -> tuple[Self, Self]:
+        """Where 1 says nothing beside the square of a size, and the size elsewhere (else 1)."""
+        limit = _LOGARITHM_FROM_DOUBLE if self._is_double() else _LOGARITHM_FROM
+        is_large = self > limit
+        return is_large, is_large.where(1, self)
 
     def asinh(self) -> Self:
         """The inverse hyperbolic sine."""
         x = self._as_float()
         size = x.abs()
-        square = size * size
-        value = (size + square / ((square + 1).sqrt() + 1))._log1p()
-        return (x < 0).where(-value, value)
+        is_large, small = size._without_square()
+        square = small * small
+        near = (small + square / ((square + 1).sqrt() + 1))._log1p()
+        return x._odd(is_large.where(size.log() + math.log(2), near))
 
     def acosh(self) -> Self:
         """The inverse hyperbolic cosine, NaN below 1."""
         x = self._as_float()
-        return (x + (x * x - 1).sqrt()).log()
+        is_large, small = x._without_square()
+        above = small - 1
+        near = (above + (above * (above + 2)).sqrt())._log1p()
+        return is_large.where(x.log() + math.log(2), near)
 
     def atanh(self) -> Self:
         """The inverse hyperbolic tangent, NaN outside of -1..1."""
         x = self._as_float()
-        return (x * 2 / (1 - x))._log1p() * 0.5
+        size = x.abs()
+        return x._odd((size * 2 / (1 - size))._log1p() * 0.5)
+
+    def _expm1(self) -> Self:
+        """exp(x) - 1 without loss for small x, where it is (exp(x) + 1) tanh(x / 2)."""
+        x = self._as_float()
+        is_small = x.abs() < 1
+        small = is_small.where(x, 0)
+        return is_small.where((small.exp() + 1) * (small * 0.5).tanh(), x.exp() - 1)
 
     def erf(self) -> Self:
         """The error function."""
         x = self._as_float()
+        if x._is_double():
+            return erf_double(x)
         size = x.abs()
         near = _polynomial(x * x, _ERF_NEAR) * x
         t = (size * 0.3275911 + 1).reciprocal()
@@ -304,7 +380,19 @@ class MathMixin(ArithmeticMixin):
 
     def abs(self) -> Self:
         """The distance from 0; its gradient there is 0."""
-        return self if self._never_negative() else self.maximum(self.neg())
+        if self._never_negative():
+            return self
+        size = self._magnitude()
+        # of the two zeros the maximum may be either
+        return self.eq(0).where(0, size) if self._number_type().is_float else size
+
+    def _magnitude(self) -> Self:
+        """The distance from 0, whose sign may be that of minus zero."""
+        return self.maximum(self.neg())
+
+    def _odd(self, value: Self) -> Self:
+        """The value of an odd function, given for sizes; its slope at zero is 1, -0.0 stays."""
+        return (self > 0).where(value, (self < 0).where(-value, self))
 
     def copysign(self, other: Operand) -> Self:
         """The size of this value with the sign of `other`, which for zeros is that of 1 / zero."""
@@ -338,3 +426,15 @@ def _polynomial(x: H, coefficients: Sequence[float]) -> H:
     for coefficient in coefficients[2:]:
         value = value * x + coefficient
     return value
+
+
+def _curve(x: H, single: Sequence[float], double: tuple[Sequence[float], Sequence[float]]) -> H:
+    """A polynomial, or for float64 the quotient of two."""
+    if x._number_type() is not dtypes.float64:
+        return _polynomial(x, single)
+    return _polynomial(x, double[0]) / _polynomial(x, double[1])
+
+
+def _square_overflows(dtype: DType) -> float:
+    """From where on 1 is lost beside a square, long before the square overflows."""
+    return 2.0 ** (dtypes.finfo(dtype).mantissa // 2 + 2)
