@@ -76,6 +76,17 @@ def test_functions_of_one_value(dtype: type) -> None:
             assert_alike(found, ONE[name](torch.tensor(x)))
 
 
+def test_half_precision_is_rounded_once() -> None:
+    x = np.array(EDGES, np.float16)
+    y = np.array(EDGES[::-1], np.float16)
+    for name in ("erfc", "erfinv", "lgamma", "digamma", "i0", "sinc"):
+        found = getattr(Tensor(x), name)()
+        assert_alike(found, ONE[name](torch.tensor(x)), rtol=2e-3, atol=1e-4)
+    for name in ("hypot", "atan2", "logaddexp2"):
+        found = getattr(Tensor(x), name)(Tensor(y))
+        assert_alike(found, TWO[name](torch.tensor(x), torch.tensor(y)), rtol=2e-3, atol=1e-4)
+
+
 SMOOTH = ["expm1", "log1p", "sinc", "erfc", "erfinv", "lgamma", "digamma", "i0", "logit", "frac"]
 
 

@@ -72,6 +72,8 @@ class PairwiseOps(DivisionOps):
     def hypot(self, other: object) -> Self:
         """The length of (self, other), without overflow on the way."""
         left, right = self._as_float()._in_order(other, False)
+        if left._is_narrow():
+            return left.float().hypot(right.float()).cast(left.dtype)
         left, right = left.abs(), right.abs()
         long, short = left.maximum(right), left.minimum(right)
         is_zero = long.eq(0)
@@ -83,6 +85,8 @@ class PairwiseOps(DivisionOps):
     def atan2(self, other: object) -> Self:
         """The angle of the point (other, self), between -pi and pi; signed zeros count."""
         y, x = self._as_float()._in_order(other, False)
+        if y._is_narrow():
+            return y.float().atan2(x.float()).cast(y.dtype)
         height, width = y.abs(), x.abs()
         is_steep = height > width
         short, long = is_steep.where(width, height), is_steep.where(height, width)
@@ -102,6 +106,8 @@ class PairwiseOps(DivisionOps):
     def xlogy(self, other: object) -> Self:
         """self * log(other), which is 0 where self is 0 and `other` is a number."""
         x, y = self._as_float()._in_order(other, False)
+        if x._is_narrow():
+            return x.float().xlogy(y.float()).cast(x.dtype)
         is_zero = x.eq(0) & y.isnan().logical_not()
         return is_zero.where(0, x * is_zero.where(1, y).log())
 
@@ -109,6 +115,8 @@ class PairwiseOps(DivisionOps):
         """log2(2**self + 2**other), without overflow."""
         ratio = math.log(2)
         left, right = self._as_float()._in_order(other, False)
+        if left._is_narrow():
+            return left.float().logaddexp2(right.float()).cast(left.dtype)
         return (left * ratio).logaddexp(right * ratio) * (1 / ratio)
 
     # *** choice ***

@@ -75,10 +75,16 @@ class SpecialOps(TensorElementwiseOps):
 
     __slots__ = ()
 
+    def _is_narrow(self) -> bool:
+        """Whether this is of half precision: what takes several steps is computed in float32."""
+        return self.dtype.is_float and self.dtype.itemsize < 4
+
     # *** exponentials near 0 ***
 
     def expm1(self) -> Self:
         """exp(x) - 1, without loss for small x: (exp(x) + 1) tanh(x / 2) there."""
+        if self._is_narrow():
+            return self.float().expm1().cast(self.dtype)
         x = self._as_float()
         is_small = x.abs() < 1
         small = is_small.where(x, 0)
@@ -100,6 +106,8 @@ class SpecialOps(TensorElementwiseOps):
 
     def sinc(self) -> Self:
         """sin(pi x) / (pi x), which is 1 at 0."""
+        if self._is_narrow():
+            return self.float().sinc().cast(self.dtype)
         x = self._as_float() * math.pi
         is_zero = x.eq(0)
         angle = is_zero.where(1, x)
@@ -119,6 +127,8 @@ class SpecialOps(TensorElementwiseOps):
 
     def erfc(self) -> Self:
         """1 - erf(x), without loss where that is small."""
+        if self._is_narrow():
+            return self.float().erfc().cast(self.dtype)
         x = self._as_float()
         if x._is_double():
             return erfc_double(x)
@@ -133,6 +143,8 @@ class SpecialOps(TensorElementwiseOps):
 
     def erfinv(self) -> Self:
         """The value whose error function this is; infinite at -1 and 1, NaN outside."""
+        if self._is_narrow():
+            return self.float().erfinv().cast(self.dtype)
         x = self._as_float()
         inside = x.abs() < 1
         kept = inside.where(x, 0)
@@ -147,6 +159,8 @@ class SpecialOps(TensorElementwiseOps):
 
     def lgamma(self) -> Self:
         """log |gamma(x)| by Stirling's series; infinite at 0 and negative whole numbers."""
+        if self._is_narrow():
+            return self.float().lgamma().cast(self.dtype)
         x = self._as_float()
         mirrored = x < 0.5
         positive = mirrored.where(1 - x, x)
@@ -171,6 +185,8 @@ class SpecialOps(TensorElementwiseOps):
 
     def digamma(self) -> Self:
         """The derivative of `lgamma`; NaN at negative whole numbers, -inf at 0."""
+        if self._is_narrow():
+            return self.float().digamma().cast(self.dtype)
         x = self._as_float()
         mirrored = x < 0.5
         shifted = mirrored.where(1 - x, x)
@@ -191,6 +207,8 @@ class SpecialOps(TensorElementwiseOps):
 
     def i0(self) -> Self:
         """The modified Bessel function of the first kind and order 0."""
+        if self._is_narrow():
+            return self.float().i0().cast(self.dtype)
         x = self._as_float()
         size = x.abs()
         is_near = size < 3.75
