@@ -318,7 +318,8 @@ class MathMixin(ArithmeticMixin):
         x = self._as_float()
         is_large, small = x._without_square()
         above = small - 1
-        near = (above + (above * (above + 2)).sqrt())._log1p()
+        # two roots: of a number below 1 the first is NaN, and their product stays finite
+        near = (above + above.sqrt() * (above + 2).sqrt())._log1p()
         return is_large.where(x.log() + math.log(2), near)
 
     def atanh(self) -> Self:
