@@ -17,8 +17,9 @@ settings.load_profile("tg")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--update-golden` writes the recorded outputs that tests compare with."""
+    """`--update-golden` writes the recorded outputs; `--full` sweeps the whole conformance table."""
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
+    parser.addoption("--full", action="store_true", help="sweep every dtype, shape and layout")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

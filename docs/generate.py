@@ -12,6 +12,8 @@ from tg_uop.dtype.promote import dtypes_markdown
 from tg_uop.spec.verify import spec_markdown
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS.parent / "tests" / "conformance"))
+tensor_markdown = import_module("tensor_table.page").tensor_markdown
 
 # packages declare their settings when they are loaded; a device's only when it is opened
 for module in ("tg_tensor", "tg_runtime.devices.cpu.device"):
@@ -21,6 +23,7 @@ PAGES = {
     "reference/settings.md": settings_markdown,
     "reference/dtypes.md": dtypes_markdown,
     "reference/forms.md": spec_markdown,
+    "reference/tensor.md": tensor_markdown,
     "errors.md": errors_markdown,
 }
 
