@@ -473,3 +473,38 @@ def test_products_of_integers_stay_integers() -> None:
     ):
         assert found.dtype.is_int
         assert found.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("formula", "shapes"),
+    [
+        ("ab,bc,cd,de->ae", [(3, 4), (4, 5), (5, 2), (2, 6)]),
+        ("ab,cb,cd,de->ae", [(3, 4), (5, 4), (5, 2), (2, 6)]),
+        ("i,i,i->", [(4,), (4,), (4,)]),
+        ("i,j,k->kji", [(2,), (3,), (4,)]),
+        ("...ab,bc,cd->...ad", [(2, 3, 4), (4, 5), (5, 2)]),
+        ("aab,bc,c->", [(3, 3, 4), (4, 5), (5,)]),
+        ("ab,bc,cd->a", [(3, 4), (4, 5), (5, 2)]),
+        ("ab,bc,c", [(3, 4), (4, 0), (0,)]),
+    ],
+)
+def test_einsum_of_many_operands(formula: str, shapes: list[tuple[int, ...]]) -> None:
+    arrays = [numbers(*shape) for shape in shapes]
+    close(Tensor.einsum(formula, *(Tensor(a) for a in arrays)), np.einsum(formula, *arrays))
+    if all(a.size for a in arrays):
+        check_gradient(lambda *x: Tensor.einsum(formula, *x), *arrays)
+
+
+def test_einsum_takes_the_order_of_the_least_work() -> None:
+    chain = [Tensor(numbers(24, 24)).realize() for _ in range(5)]
+    GlobalCounters.reset()
+    Tensor.einsum("ab,bc,cd,de,ef->af", *chain).realize()
+    assert GlobalCounters.global_ops < 20 * 24**3
+
+
+def test_einsum_of_halves_rounds_once() -> None:
+    big = Tensor(np.full((2, 300), 16.0)).cast("float16")
+    small = Tensor(np.full((300, 2), 1 / 64)).cast("float16")
+    # the sum of the first two is beyond the range of halves
+    found = Tensor.einsum("ab,cb,bd,cb->ad", big, big, small, big * 0 + 1 / 1024)
+    close(found.cast("float64"), np.full((2, 2), 2 * 300 * 256 / 64 / 1024), 1e-3)

@@ -124,3 +124,11 @@ def test_order() -> None:
         with pytest.raises(ArgumentError):
             Tensor(X).kthvalue(k, 1)
     assert Tensor([2.0, math.nan, 1.0]).kthvalue(3)[1].item() == 1
+
+
+def test_names_of_options_in_pytorch() -> None:
+    values = Tensor([1.0, math.nan, 3.0, 3.0, -math.inf])
+    assert values.sort(stable=True)[1].tolist() == [4, 0, 2, 3, 1]
+    assert values.argsort(descending=True, stable=True).tolist() == [1, 2, 3, 0, 4]
+    assert values.topk(2, sorted=False)[1].tolist() == [1, 2]
+    assert [part.item() for part in Tensor(3.0).topk(1)] == [3, 0]

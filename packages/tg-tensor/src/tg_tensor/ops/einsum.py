@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Self, TypeVar
 
+from tg_uop.dtype.promote import least_upper_dtype, sum_acc_dtype
 from tg_uop.errors import ShapeError
 
-from tg_tensor.defaults import DTypeLike
+from tg_tensor.defaults import DTypeLike, to_dtype
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.search import SearchOps
 from tg_tensor.schedule.affine import is_one
+
+_SYMBOLIC = 1 << 10
+"""For how long an axis of symbolic size is taken when the order of products is chosen."""
 
 
 class EinsumOps(SearchOps):
@@ -24,6 +30,7 @@ class EinsumOps(SearchOps):
     ) -> Self:
         """The sum that `formula` ("ij,jk->ik") describes, with ... for axes without a letter.
 
+        Of more than two operands those are multiplied first whose product takes the least work.
         Raises `ArgumentError` for a malformed formula, `ShapeError` for axes of one letter and
         different lengths.
         """
@@ -36,23 +43,16 @@ class EinsumOps(SearchOps):
             for tensor, letters in zip(tensors, inputs, strict=True)
         ]
         sizes = _sizes(formula, pairs)
-        letters = sorted(sizes, key=lambda x: (x not in output, output.find(x), x))
-        aligned = [_aligned(tensor, own, letters) for tensor, own in pairs]
-        summed = tuple(range(len(output), len(letters)))
-        result = aligned[0]
-        for other in aligned[1:-1]:
-            result = result * other
-        if len(aligned) > 1:
-            if summed:
-                return result._summed_product(aligned[-1], summed, dtype)
-            result = result * aligned[-1]
-        elif summed:
-            given = result.dtype
-            total = result.sum(summed)
-            result = total if given.is_float else total.cast(given)
-        shape = tuple(sizes[x] for x in output)
-        result = result._expand_to(shape)
-        return result if dtype is None else result.cast(dtype)
+        common = pairs[0][0]._common_dtype(*(tensor for tensor, _ in pairs))
+        wanted = common if dtype is None else to_dtype(dtype)
+        # what is rounded between the products is rounded as sums are
+        inner = sum_acc_dtype(least_upper_dtype(common, wanted)) if len(pairs) > 2 else wanted
+        while len(pairs) > 2:
+            first, second, kept = _cheapest(pairs, output, sizes)
+            product = _product([pairs[first], pairs[second]], kept, sizes, inner)
+            rest = [pair for at, pair in enumerate(pairs) if at not in (first, second)]
+            pairs = [*rest, (product, kept)]
+        return _product(pairs, output, sizes, wanted)
 
 
 E = TypeVar("E", bound=EinsumOps)
@@ -128,3 +128,50 @@ def _aligned(tensor: E, own: str, letters: list[str]) -> E:
     moved = tensor.permute(order)
     sizes = dict(zip((own[i] for i in order), moved.shape, strict=True))
     return moved.reshape(tuple(sizes.get(x, 1) for x in letters))
+
+
+def _cheapest(
+    pairs: Sequence[tuple[EinsumOps, str]], output: str, sizes: dict[str, int]
+) -> tuple[int, int, str]:
+    """The two operands whose product takes the least work, and the letters that are left of it."""
+    best: tuple[tuple[int, int], int, int, str] | None = None
+    for first, second in combinations(range(len(pairs)), 2):
+        both = dict.fromkeys(pairs[first][1] + pairs[second][1])
+        others = "".join(own for at, (_, own) in enumerate(pairs) if at not in (first, second))
+        kept = "".join(letter for letter in both if letter in output or letter in others)
+        work = _count(both, sizes), _count(kept, sizes)
+        if best is None or work < best[0]:
+            best = (work, first, second, kept)
+    assert best is not None, "there are two operands at least"
+    return best[1], best[2], best[3]
+
+
+def _count(letters: Iterable[str], sizes: dict[str, int]) -> int:
+    """How many elements axes with these letters have; those of symbolic size count as long."""
+    return math.prod(
+        size if isinstance(size, int) else _SYMBOLIC for size in (sizes[x] for x in letters)
+    )
+
+
+def _product(
+    pairs: Sequence[tuple[E, str]], output: str, sizes: dict[str, int], dtype: DTypeLike | None
+) -> E:
+    """The operands multiplied, and summed over the letters that are not wanted."""
+    used = {letter for _, own in pairs for letter in own}
+    letters = sorted(used, key=lambda x: (x not in output, output.find(x), x))
+    aligned = [_aligned(tensor, own, letters) for tensor, own in pairs]
+    summed = tuple(range(len(output), len(letters)))
+    result = aligned[0]
+    for other in aligned[1:-1]:
+        result = result * other
+    if len(aligned) > 1:
+        if summed:
+            return result._summed_product(aligned[-1], summed, dtype)
+        result = result * aligned[-1]
+    elif summed:
+        given = result.dtype
+        total = result.sum(summed)
+        result = total if given.is_float else total.cast(given)
+    shape = tuple(sizes[x] for x in output)
+    result = result._expand_to(shape)
+    return result if dtype is None else result.cast(dtype)

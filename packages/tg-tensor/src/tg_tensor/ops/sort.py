@@ -23,8 +23,11 @@ class SortOps(PoolOps):
 
     __slots__ = ()
 
-    def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
-        """The values of an axis in order, and where they were; equal values keep their order.
+    def sort(
+        self, dim: int = -1, descending: bool = False, stable: bool = True
+    ) -> tuple[Self, Self]:
+        """The values of an axis in order, and where they were; equal values keep their order,
+        whatever `stable` says.
 
         NaN counts as largest.
         """
@@ -33,8 +36,8 @@ class SortOps(PoolOps):
         order = self.argsort(dim, descending)
         return self.gather(dim, order), order
 
-    def argsort(self, dim: int = -1, descending: bool = False) -> Self:
-        """The positions of the values of an axis in order."""
+    def argsort(self, dim: int = -1, descending: bool = False, stable: bool = True) -> Self:
+        """The positions of the values of an axis in order; see `sort`."""
         if not self.shape:
             return self._of(self.ufix(0).uop.cast(dtypes.default_int))
         axis = self._axis(dim)
@@ -134,12 +137,22 @@ class SortOps(PoolOps):
         return self.cat(high, dim=-2).reshape((*batch, width)).contiguous()
 
     def topk(
-        self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True
+        self,
+        k: int,
+        dim: int = -1,
+        largest: bool = True,
+        sorted_: bool = True,
+        *,
+        sorted: bool = True,
     ) -> tuple[Self, Self]:
         """The k largest (or smallest) values of an axis in order, and where they were.
 
-        Raises `ArgumentError` when the axis is shorter than k.
+        They are in order whatever `sorted` says. Raises `ArgumentError` when the axis is shorter
+        than k.
         """
+        if not self.shape:
+            values, places = self.reshape((1,)).topk(k, 0, largest)
+            return values.reshape(()), places.reshape(())
         axis = self._axis(dim)
         size = self.shape[axis]
         if not 0 <= k <= size:
