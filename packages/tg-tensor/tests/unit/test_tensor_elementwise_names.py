@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tg_tensor import Tensor, dtypes
-from tg_tensor.errors import ArgumentError
+from tg_tensor.errors import ArgumentError, GradientError
 from tg_uop.errors import DTypeError, ShapeError
 
 X = np.array([-3.5, -1, -0.3, -1e-5, 0, 1e-6, 0.3, 0.9, 1, 2.5, 7], np.float32)
@@ -192,3 +192,16 @@ def test_mistakes(name: str) -> None:
     error, mistake = MISTAKES[name]
     with pytest.raises(error):
         mistake()
+
+
+def test_only_floats_require_gradients() -> None:
+    for make in (
+        lambda: Tensor([1, 2], requires_grad=True),
+        lambda: Tensor([True]).requires_grad_(),
+        lambda: Tensor.ones(2, dtype=dtypes.int32, requires_grad=True),
+        lambda: Tensor.arange(3, requires_grad=True),
+    ):
+        with pytest.raises(GradientError):
+            make()
+    assert Tensor([1, 2], requires_grad=False).requires_grad is False
+    assert Tensor([1.0]).requires_grad_().requires_grad is True

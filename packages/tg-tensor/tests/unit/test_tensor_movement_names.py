@@ -194,3 +194,33 @@ def test_mistakes(name: str) -> None:
     error, mistake = MISTAKES[name]
     with pytest.raises(error):
         mistake()
+
+
+def test_repeats_of_each_element() -> None:
+    for repeats in (Tensor([2, 0, 1]), [2, 0, 1], np.array([2, 0, 1])):
+        assert Tensor(V).repeat_interleave(repeats).tolist() == [3, 3, 2]
+    assert Tensor(M).repeat_interleave(Tensor([1, 2]), 0).tolist() == [[0, 1, 2]] + [[3, 4, 5]] * 2
+    with pytest.raises(ArgumentError):
+        Tensor(V).repeat_interleave([1, 2])
+    with pytest.raises(ArgumentError):
+        Tensor(V).repeat_interleave(-1)
+
+
+def test_nothing_to_take_apart() -> None:
+    for take in (
+        lambda t: t.split(1),
+        lambda t: t.chunk(2),
+        lambda t: t.unbind(),
+        lambda t: t.narrow(0, 0, 1),
+        lambda t: t.select(0, 0),
+        lambda t: t.unfold(0, 1, 1),
+    ):
+        with pytest.raises(ShapeError):
+            take(Tensor(1.0))
+    with pytest.raises(ArgumentError):
+        Tensor(V).unfold(0, 2, 0)
+    with pytest.raises(ArgumentError):
+        Tensor(V).pad((1, 1), value=float("inf"))
+    none = Tensor(np.zeros(0, np.int32))
+    assert Tensor(V).scatter(0, none, none).tolist() == V.tolist()
+    assert Tensor(V).scatter_reduce(0, none, none, "amax").tolist() == V.tolist()

@@ -73,12 +73,12 @@ class TensorCore(ReduceMixin):
     that a view was taken from (`_origin`), for which a write through the view is meant.
     """
 
-    __slots__ = ("__weakref__", "_origin", "grad", "requires_grad", "uop")
+    __slots__ = ("__weakref__", "_origin", "_requires_grad", "grad", "uop")
 
     uop: UOp
     _origin: Origin | None
     grad: Self | None
-    requires_grad: bool | None
+    _requires_grad: bool | None
 
     # an array on the left of an operator leaves it to this class
     __array_ufunc__ = None
@@ -95,7 +95,9 @@ class TensorCore(ReduceMixin):
     def _adopt(self, uop: UOp, requires_grad: bool | None) -> None:
         self.uop = uop
         self.grad = None
-        self.requires_grad = requires_grad
+        self._requires_grad = requires_grad
+        if requires_grad:
+            self.requires_grad = requires_grad
         self._origin = None
         _LIVE[weakref.ref(self, _forget)] = None
         if uop.source_line is None:
@@ -189,6 +191,24 @@ class TensorCore(ReduceMixin):
         raise NotImplementedError
 
     # *** facts ***
+
+    @property
+    def requires_grad(self) -> bool | None:
+        """Whether `backward` leaves a gradient here; None where no one said so.
+
+        Setting it raises `GradientError` for integers and bools.
+        """
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool | None) -> None:
+        if wanted and not self.uop.dtype.is_float:
+            raise GradientError(
+                op="requires_grad",
+                reason=f"a Tensor of {self.uop.dtype} has no gradient",
+                hint="only floats have one: cast first",
+            )
+        self._requires_grad = wanted
 
     @property
     def shape(self) -> tuple[int, ...]:

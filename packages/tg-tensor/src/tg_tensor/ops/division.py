@@ -1,9 +1,9 @@
 """Division of floats with a whole quotient: remainders without rounding, floors of true quotients.
 
-The quotient is taken in two steps of at most 12 bits (26 in float64), and each is multiplied with
-the two halves of the divisor (Veltkamp's splitting, in Dekker 1971), so nothing is lost: what
+The quotient is taken in three steps of at most 12 bits (27 in float64), and each is multiplied
+with the two halves of the divisor (Veltkamp's splitting, in Dekker 1971), so nothing is lost: what
 `a - trunc(a / b) * b` gives is off by the rounding of the product, and by one b where the rounded
-quotient is the next whole number. Exact up to quotients of 2^23 (2^52 in float64).
+quotient is the next whole number. Exact up to quotients of 2^34 (2^79 in float64).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tg_tensor.ops.special import SpecialOps
 # beyond this a number is too large to be scaled up by the factors below
 _SPLIT_BELOW = {4: 2.0**100, 8: 2.0**960}
 _HALF_BITS = {4: 12, 8: 27}
+_STEPS = 3
 
 
 class DivisionOps(SpecialOps):
@@ -77,9 +78,12 @@ class DivisionOps(SpecialOps):
         """What division that truncates leaves, exactly."""
         largest = _SPLIT_BELOW[self.dtype.itemsize]
         step = 2.0 ** (_HALF_BITS[self.dtype.itemsize] - 1)
-        can_scale = divisor.abs() < largest
-        coarse = can_scale.where(divisor * step, divisor)
-        rest = self._one_remainder(coarse)._one_remainder(divisor)
+        size = divisor.abs()
+        rest = self
+        for power in range(_STEPS - 1, -1, -1):
+            factor = step**power
+            can_scale = size < largest / factor
+            rest = rest._one_remainder(can_scale.where(divisor * factor, divisor))
         # an infinite divisor leaves everything
         return (divisor.isinf() & self.isfinite()).where(self, rest)
 

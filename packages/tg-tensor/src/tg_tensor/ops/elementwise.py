@@ -44,7 +44,8 @@ class TensorElementwiseOps(ConvertOps):
 
     def logaddexp(self, other: Self) -> Self:
         """log(exp(self) + exp(other)), without overflow."""
-        left, right = self._as_float()._in_order(other, False)
+        left, right = self._in_order(other, False)
+        left, right = left._as_float(), right._as_float()
         largest = left.maximum(right)
         # inf - inf and -inf - -inf are NaN: equal infinities are their own result
         equal = left.eq(right) & left.isinf()

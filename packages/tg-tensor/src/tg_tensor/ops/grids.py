@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -44,6 +45,37 @@ class GridOps(PlaceValueOps):
         if row < 0 or col < 0:
             raise ArgumentError(op=op, argument="row, col", given=(row, col), expected="0 or more")
         return cls._lift(np.stack(found).astype(np.int32), device).cast(dtypes.default_int)
+
+    def repeat_interleave(
+        self, repeats: int | Self | Sequence[int], dim: int | None = None
+    ) -> Self:
+        """Each element repeated in place along `dim`, of the flattened value if None.
+
+        `repeats` is one number, or one for each element, which is read now. Raises `ArgumentError`
+        for negative numbers, and another number of them.
+        """
+        if isinstance(repeats, int):
+            if repeats < 0:
+                raise ArgumentError(
+                    op="repeat_interleave", argument="repeats", given=repeats, expected="0 or more"
+                )
+            return super().repeat_interleave(repeats, dim)
+        source = self.flatten() if dim is None else self
+        axis = 0 if dim is None else self._axis(dim)
+        counts = np.asarray(
+            repeats.numpy() if isinstance(repeats, GridOps) else repeats, np.int64
+        ).reshape(-1)
+        if counts.size == 1:
+            return source.repeat_interleave(int(counts[0]), axis)
+        if counts.size != source.shape[axis] or counts.min(initial=0) < 0:
+            raise ArgumentError(
+                op="repeat_interleave",
+                argument="repeats",
+                given=counts.tolist(),
+                expected=f"0 or more for each of the {source.shape[axis]} elements of axis {axis}",
+            )
+        places = np.repeat(np.arange(counts.size, dtype=np.int32), counts)
+        return source.index_select(axis, self._lift(places, self.device))
 
     @classmethod
     def logspace(

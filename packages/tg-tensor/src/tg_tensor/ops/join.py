@@ -125,7 +125,7 @@ class JoinOps(ActivateOps):
 
         Raises `ShapeError` when the lengths do not add up.
         """
-        axis = self._axis(dim)
+        axis = self._axis_of_part("split", dim)
         total = self.shape[axis]
         if isinstance(sizes, int):
             if sizes < 0 or (sizes == 0 and total):
@@ -150,7 +150,7 @@ class JoinOps(ActivateOps):
         """At most `chunks` parts of one length along `dim`, the last perhaps shorter."""
         if chunks <= 0:
             raise ArgumentError(op="chunk", argument="chunks", given=chunks, expected="1 or more")
-        total = self.shape[self._axis(dim)]
+        total = self.shape[self._axis_of_part("chunk", dim)]
         if total == 0:
             return (self,) * chunks
         return self.split(-(-total // chunks), dim)
@@ -160,7 +160,7 @@ class JoinOps(ActivateOps):
 
         Positions are those of a slice: negative ones count from the end, those outside are bounds.
         """
-        axis = self._axis(dim)
+        axis = self._axis_of_part("tensor_split", dim)
         total = self.shape[axis]
         if isinstance(where, int):
             if where <= 0:
@@ -201,10 +201,18 @@ class JoinOps(ActivateOps):
 
     def unbind(self, dim: int = 0) -> tuple[Self, ...]:
         """The slices along an axis, which is gone."""
-        axis = self._axis(dim)
+        axis = self._axis_of_part("unbind", dim)
         return tuple(self.select(axis, i) for i in range(self.shape[axis]))
 
     # *** parts of one axis ***
+
+    def _axis_of_part(self, op: str, dim: int) -> int:
+        """The axis counted from the front. Raises `ShapeError` where there are none at all."""
+        if not self.shape:
+            raise ShapeError(
+                op=op, shapes=(self.shape,), reason="a Tensor without axes has none to take apart"
+            )
+        return self._axis(dim)
 
     def _part(self, axis: int, start: int, stop: int) -> Self:
         return self.shrink([(start, stop) if i == axis else None for i in range(self.ndim)])
@@ -214,7 +222,7 @@ class JoinOps(ActivateOps):
 
         Raises `ArgumentError` for a part that leaves the axis.
         """
-        axis = self._axis(dim)
+        axis = self._axis_of_part("narrow", dim)
         size = self.shape[axis]
         first = start + size if start < 0 else start
         if not (0 <= first <= size and 0 <= length <= size - first):
@@ -231,7 +239,7 @@ class JoinOps(ActivateOps):
 
         Raises `ArgumentError` for a position outside.
         """
-        axis = self._axis(dim)
+        axis = self._axis_of_part("select", dim)
         size = self.shape[axis]
         if not -size <= index < size:
             raise ArgumentError(

@@ -44,8 +44,19 @@ class TensorMovementOps(ArrangeOps):
         return self.repeat(twice)._part(axis, start, start + size)
 
     def unfold(self, dim: int, size: int, step: int) -> Self:
-        """Windows of `size` along an axis, every `step`; their elements are the last axis."""
-        axis = self._axis(dim)
+        """Windows of `size` along an axis, every `step`; their elements are the last axis.
+
+        Raises `ArgumentError` for a negative size and a step below 1, `ShapeError` for a size
+        larger than the axis.
+        """
+        if size < 0 or step < 1:
+            raise ArgumentError(
+                op="unfold",
+                argument="size, step",
+                given=(size, step),
+                expected="0 or more, and 1 or more",
+            )
+        axis = self._axis_of_part("unfold", dim)
         order = [i for i in range(self.ndim) if i != axis]
         windows = slide(self.permute([*order, axis]), [Window(size, step)])
         back = [order.index(i) if i != axis else len(order) for i in range(self.ndim)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Self
 
@@ -64,6 +65,10 @@ class PadOps(JoinOps):
         padded = self._pad_zeros(pairs)
         if value == 0 or padded is self:
             return padded
+        if not self.dtype.is_float and not math.isfinite(value):
+            raise ArgumentError(
+                op="pad", argument="value", given=value, expected=f"a number that {self.dtype} has"
+            )
         inside = self._of(self.ufix(True).uop.cast(dtypes.bool))._expand_to(self.shape)
         return inside._pad_zeros(pairs).where(padded, self._of(number(value, self.dtype)))
 

@@ -71,7 +71,7 @@ class PairwiseOps(DivisionOps):
 
     def hypot(self, other: object) -> Self:
         """The length of (self, other), without overflow on the way."""
-        left, right = self._as_float()._in_order(other, False)
+        left, right = self._float_pair(other)
         if left._is_narrow():
             return left.float().hypot(right.float()).cast(left.dtype)
         left, right = left.abs(), right.abs()
@@ -84,7 +84,7 @@ class PairwiseOps(DivisionOps):
 
     def atan2(self, other: object) -> Self:
         """The angle of the point (other, self), between -pi and pi; signed zeros count."""
-        y, x = self._as_float()._in_order(other, False)
+        y, x = self._float_pair(other)
         if y._is_narrow():
             return y.float().atan2(x.float()).cast(y.dtype)
         height, width = y.abs(), x.abs()
@@ -105,7 +105,7 @@ class PairwiseOps(DivisionOps):
 
     def xlogy(self, other: object) -> Self:
         """self * log(other), which is 0 where self is 0 and `other` is a number."""
-        x, y = self._as_float()._in_order(other, False)
+        x, y = self._float_pair(other)
         if x._is_narrow():
             return x.float().xlogy(y.float()).cast(x.dtype)
         is_zero = x.eq(0) & y.isnan().logical_not()
@@ -114,7 +114,7 @@ class PairwiseOps(DivisionOps):
     def logaddexp2(self, other: Self) -> Self:
         """log2(2**self + 2**other), without overflow."""
         ratio = math.log(2)
-        left, right = self._as_float()._in_order(other, False)
+        left, right = self._float_pair(other)
         if left._is_narrow():
             return left.float().logaddexp2(right.float()).cast(left.dtype)
         return (left * ratio).logaddexp(right * ratio) * (1 / ratio)
@@ -131,9 +131,15 @@ class PairwiseOps(DivisionOps):
     ) -> Self:
         """Not below `min_` and not above `max_`, numbers or Tensors (PyTorch's names fit too).
 
-        The gradient at the bounds is 1, NaN stays NaN. Raises `ValueError` without a bound.
+        The gradient at the bounds is 1; a NaN stays NaN, and so does a bound that is one. Raises
+        `ValueError` without a bound.
         """
-        return super().clip(min if min_ is None else min_, max if max_ is None else max_)
+        low, high = min if min_ is None else min_, max if max_ is None else max_
+        kept = super().clip(low, high)
+        for bound in (low, high):
+            if isinstance(bound, type(self)) and bound.dtype.is_float:
+                kept = bound.isnan().where(bound, kept)
+        return kept
 
     def clip(
         self,
@@ -266,6 +272,11 @@ class PairwiseOps(DivisionOps):
                 what=op, dtypes=[left.dtype], reason="only integers have divisors", hint="cast"
             )
         return left, right
+
+    def _float_pair(self, other: object) -> tuple[Self, Self]:
+        """Both values in their common float dtype."""
+        left, right = self._in_order(other, False)
+        return left._as_float(), right._as_float()
 
     def _in_float(self, value: object) -> Self:
         if isinstance(value, int | float):
