@@ -154,7 +154,6 @@ CASES: dict[str, tuple[Build, list[Array]]] = {
     "topk": (lambda a: a.topk(3)[0], [numbers(2, 9)]),
     "matmul": (lambda a, b: a @ b, [numbers(3, 4), numbers(4, 5)]),
     "einsum": (lambda a, b: Tensor.einsum("bij,jk->bk", a, b), [numbers(2, 3, 4), numbers(4, 5)]),
-    "qr": (lambda a: a.qr()[1], [numbers(3, 3)]),
     "convolution": (
         lambda a, b, c: a.conv2d(b, c),
         [numbers(2, 4, 9), numbers(3, 4, 3), numbers(3)],

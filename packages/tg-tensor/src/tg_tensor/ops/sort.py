@@ -120,11 +120,11 @@ class SortOps(PoolOps):
             runs = keys.reshape((*batch, width // block, 2, half))
             low, high = runs._halves()
             high = high.flip(-1)
-            keys = low.minimum(high)._joined(low.maximum(high).flip(-1), batch, width)
+            keys = low.minimum(high)._joined_runs(low.maximum(high).flip(-1), batch, width)
             step = half // 2
             while step:
                 low, high = keys.reshape((*batch, width // (2 * step), 2, step))._halves()
-                keys = low.minimum(high)._joined(low.maximum(high), batch, width)
+                keys = low.minimum(high)._joined_runs(low.maximum(high), batch, width)
                 step //= 2
             block *= 2
         return keys._part(len(batch), 0, count)
@@ -133,7 +133,7 @@ class SortOps(PoolOps):
         axis = self.ndim - 2
         return self._part(axis, 0, 1), self._part(axis, 1, 2)
 
-    def _joined(self, high: Self, batch: tuple[int, ...], width: int) -> Self:
+    def _joined_runs(self, high: Self, batch: tuple[int, ...], width: int) -> Self:
         return self.cat(high, dim=-2).reshape((*batch, width)).contiguous()
 
     def topk(
