@@ -1,4 +1,4 @@
-"""Every Python example of the READMEs runs as it stands."""
+"""Every Python example of the READMEs and of pages that are written by hand runs as it stands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "packages").glob("*/README.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs" / "reference" / "interop.md",
+    *sorted((ROOT / "packages").glob("*/README.md")),
+]
 EXAMPLE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
