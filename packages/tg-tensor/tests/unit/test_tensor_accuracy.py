@@ -111,3 +111,24 @@ def test_derivatives(dtype: str) -> None:
         t = Tensor(x).cast(dtype)
         found = getattr(t, name)().sum().gradient(t)[0].numpy()
         np.testing.assert_allclose(found, slope(t.numpy().astype(np.float64)), rtol=tolerance)
+
+
+HALF_NAMES = [
+    *("exp", "log", "log10", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"),
+    *("asinh", "acosh", "atanh", "erf", "erfc", "expm1", "log1p", "rsqrt"),
+    *("sigmoid", "logsigmoid", "softplus", "softsign", "silu", "mish", "gelu", "quick_gelu"),
+    *("elu", "celu", "selu"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_are_rounded_once(dtype: str) -> None:
+    x = Tensor(np.linspace(-7, 7, 99).astype(np.float32)).cast(dtype)
+    pairs = []
+    for name in HALF_NAMES:
+        found, wide = getattr(x, name)(), getattr(x.cast("float32"), name)()
+        assert found.dtype is x.dtype
+        pairs += [found, wide.cast(dtype)]
+    pairs[0].realize(*pairs[1:])
+    for found, wanted in zip(pairs[::2], pairs[1::2], strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())

@@ -7,7 +7,7 @@ from typing import Self
 
 from tg_uop.ir.ops import Ops
 from tg_uop.methods.arithmetic import Operand
-from tg_uop.methods.math import MathMixin
+from tg_uop.methods.math import MathMixin, rounded_once
 
 
 class ActivationMixin(MathMixin):
@@ -60,14 +60,17 @@ class ActivationMixin(MathMixin):
 
     # *** exponential ***
 
+    @rounded_once
     def sigmoid(self) -> Self:
         """1 / (1 + exp(-x))."""
         return ((self._as_float() * (-1 / math.log(2))).exp2() + 1).reciprocal()
 
+    @rounded_once
     def logsigmoid(self) -> Self:
         """The logarithm of the sigmoid."""
         return -(-self).softplus()
 
+    @rounded_once
     def softplus(self, beta: float = 1.0) -> Self:
         """log(1 + exp(beta * x)) / beta, without overflow."""
         x = self._as_float()
@@ -77,10 +80,12 @@ class ActivationMixin(MathMixin):
         line = x.maximum(0) if beta > 0 else x.minimum(0)
         return line + (-(x * beta).abs()).exp()._log1p() * (1 / beta)
 
+    @rounded_once
     def softsign(self) -> Self:
         """x / (1 + |x|)."""
         return self / (self.abs() + 1)
 
+    @rounded_once
     def silu(self) -> Self:
         """The value times its sigmoid."""
         return self * self.sigmoid()
@@ -89,28 +94,33 @@ class ActivationMixin(MathMixin):
         """See `silu`."""
         return self.silu()
 
+    @rounded_once
     def mish(self) -> Self:
         """x * tanh(softplus(x))."""
         return self * self.softplus().tanh()
 
+    @rounded_once
     def elu(self, alpha: float = 1.0) -> Self:
         """The value above 0, alpha * (exp(x) - 1) below."""
         x = self._as_float()
         below = (x > 0).where(0, x)
         return (x > 0).where(x, below._expm1() * alpha)
 
+    @rounded_once
     def celu(self, alpha: float = 1.0) -> Self:
         """The value above 0, alpha * (exp(x / alpha) - 1) below."""
         x = self._as_float()
         below = (x > 0).where(0, x)
         return (x > 0).where(x, (below * (1 / alpha))._expm1() * alpha)
 
+    @rounded_once
     def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:
         """gamma times elu(x, alpha)."""
         return self.elu(alpha) * gamma
 
     # *** Gaussian ***
 
+    @rounded_once
     def gelu(self, approximate: str = "none") -> Self:
         """x times the normal distribution function of x; "tanh" asks for the usual approximation.
 
@@ -124,6 +134,7 @@ class ActivationMixin(MathMixin):
         inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
         return x * 0.5 * (inner.tanh() + 1)
 
+    @rounded_once
     def quick_gelu(self) -> Self:
         """x * sigmoid(1.702 x)."""
         return self * (self * 1.702).sigmoid()

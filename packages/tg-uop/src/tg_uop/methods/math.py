@@ -7,9 +7,10 @@ Stegun, 7.1.26.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
-from typing import Self, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from tg_uop.dtype.dtype import DType, dtypes
 from tg_uop.ir.ops import Ops
@@ -17,6 +18,7 @@ from tg_uop.methods.arithmetic import ArithmeticMixin, Operand
 from tg_uop.methods.error_function import erf_double
 
 H = TypeVar("H", bound="MathMixin")
+P = ParamSpec("P")
 
 _ERF_NEAR = (
     7.853861353153693e-5,
@@ -92,6 +94,25 @@ _LARGEST_UNROLLED_POWER = 16
 _EXPONENT_BITS = 6
 
 
+_SINGLE_BYTES = 4
+
+
+def rounded_once(function: Callable[Concatenate[H, P], H]) -> Callable[Concatenate[H, P], H]:
+    """A function of a float that is composed of several steps: of half-precision values those are
+    taken in float32, and the result is rounded once. An integer becomes the default float.
+    """
+
+    @functools.wraps(function)
+    def wide(self: H, /, *args: P.args, **kwargs: P.kwargs) -> H:
+        value = self._as_float()
+        given = value._number_type()
+        if given.scalar().itemsize >= _SINGLE_BYTES or not given.is_float:
+            return function(value, *args, **kwargs)
+        return function(value.cast(dtypes.float32), *args, **kwargs).cast(given)
+
+    return wide
+
+
 class MathMixin(ArithmeticMixin):
     """Functions of floats; an integer becomes the default float first."""
 
@@ -140,22 +161,27 @@ class MathMixin(ArithmeticMixin):
         """The value times itself."""
         return self * self
 
+    @rounded_once
     def rsqrt(self) -> Self:
         """One over the square root."""
         return self.sqrt().reciprocal()
 
+    @rounded_once
     def exp(self) -> Self:
         """e to this power."""
         return (self._as_float() * (1 / math.log(2))).exp2()
 
+    @rounded_once
     def log(self) -> Self:
         """The natural logarithm."""
         return self.log2() * math.log(2)
 
+    @rounded_once
     def log10(self) -> Self:
         """The logarithm of base 10."""
         return self.log2() * math.log10(2)
 
+    @rounded_once
     def _log1p(self) -> Self:
         """log(1 + x) without loss for small x (Kahan): what 1 + x rounds away is put back.
 
@@ -233,15 +259,18 @@ class MathMixin(ArithmeticMixin):
 
     # *** trigonometry ***
 
+    @rounded_once
     def cos(self) -> Self:
         """The cosine: halving an angle is exact, adding a quarter turn to a large one is not."""
         half = (self._as_float() * 0.5).sin()
         return 1 - half * half * 2
 
+    @rounded_once
     def tan(self) -> Self:
         """The tangent."""
         return self.sin() / self.cos()
 
+    @rounded_once
     def asin(self) -> Self:
         """The arc sine, NaN outside of -1..1."""
         x = self._as_float()
@@ -254,12 +283,14 @@ class MathMixin(ArithmeticMixin):
         value = far.where(math.pi / 2 - series * 2, series)
         return x._odd(value)
 
+    @rounded_once
     def acos(self) -> Self:
         """The arc cosine, NaN outside of -1..1."""
         x = self._as_float()
         near_one = ((1 - x) * 0.5).sqrt().asin() * 2
         return (x > 0.5).where(near_one, math.pi / 2 - x.asin())
 
+    @rounded_once
     def atan(self) -> Self:
         """The arc tangent."""
         x = self._as_float()
@@ -275,6 +306,7 @@ class MathMixin(ArithmeticMixin):
 
     # *** hyperbolic functions ***
 
+    @rounded_once
     def sinh(self) -> Self:
         """The hyperbolic sine; near 0 its power series, where the exponentials would cancel."""
         x = self._as_float()
@@ -284,11 +316,13 @@ class MathMixin(ArithmeticMixin):
         near = series * square * x + x
         return (x._magnitude() < 1).where(near, (x.exp() - (-x).exp()) * 0.5)
 
+    @rounded_once
     def cosh(self) -> Self:
         """The hyperbolic cosine."""
         x = self._as_float()
         return (x.exp() + (-x).exp()) * 0.5
 
+    @rounded_once
     def tanh(self) -> Self:
         """The hyperbolic tangent."""
         x = self._as_float()
@@ -304,6 +338,7 @@ class MathMixin(ArithmeticMixin):
         is_large = self > limit
         return is_large, is_large.where(1, self)
 
+    @rounded_once
     def asinh(self) -> Self:
         """The inverse hyperbolic sine."""
         x = self._as_float()
@@ -313,6 +348,7 @@ class MathMixin(ArithmeticMixin):
         near = (small + square / ((square + 1).sqrt() + 1))._log1p()
         return x._odd(is_large.where(size.log() + math.log(2), near))
 
+    @rounded_once
     def acosh(self) -> Self:
         """The inverse hyperbolic cosine, NaN below 1."""
         x = self._as_float()
@@ -322,12 +358,14 @@ class MathMixin(ArithmeticMixin):
         near = (above + above.sqrt() * (above + 2).sqrt())._log1p()
         return is_large.where(x.log() + math.log(2), near)
 
+    @rounded_once
     def atanh(self) -> Self:
         """The inverse hyperbolic tangent, NaN outside of -1..1."""
         x = self._as_float()
         size = x.abs()
         return x._odd((size * 2 / (1 - size))._log1p() * 0.5)
 
+    @rounded_once
     def _expm1(self) -> Self:
         """exp(x) - 1 without loss for small x, where it is (exp(x) + 1) tanh(x / 2)."""
         x = self._as_float()
@@ -335,6 +373,7 @@ class MathMixin(ArithmeticMixin):
         small = is_small.where(x, 0)
         return is_small.where((small.exp() + 1) * (small * 0.5).tanh(), x.exp() - 1)
 
+    @rounded_once
     def erf(self) -> Self:
         """The error function."""
         x = self._as_float()
