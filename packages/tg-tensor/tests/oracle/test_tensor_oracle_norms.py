@@ -93,3 +93,12 @@ def test_softmax_of_nothing(shape: tuple[int, ...]) -> None:
     for name in ("softmax", "log_softmax"):
         found = getattr(Tensor(numbers(*shape)), name)(-1)
         assert found.shape == tuple(getattr(torch.tensor(numbers(*shape)), name)(-1).shape)
+
+
+def test_vectors_of_nothing_and_large_halves() -> None:
+    x = np.array([[0, 0, 0], [1, 2, 3]], np.float32)
+    for p in (1, 2, 3, float("inf")):
+        assert_same(lambda x, p=p: x.normalize(p), lambda x, p=p: F.normalize(x, p), x)
+    large = np.full((2, 300), 100, np.float16)
+    found = Tensor(large).normalize().numpy()
+    np.testing.assert_allclose(found, F.normalize(torch.tensor(large)).numpy(), rtol=1e-3)

@@ -88,3 +88,11 @@ def test_mistakes(name: str) -> None:
     error, mistake = MISTAKES[name]
     with pytest.raises(error):
         mistake()
+
+
+def test_the_norm_of_nothing_has_a_gradient() -> None:
+    x = Tensor([[0.0, 0.0], [3.0, 4.0]], requires_grad=True)
+    gradient = x.normalize().sum().gradient(x)[0].numpy()
+    assert np.isfinite(gradient).all()
+    large = Tensor.full((1, 300), 100.0, dtype="float16").normalize()
+    np.testing.assert_allclose(large.numpy(), np.full((1, 300), 300**-0.5), rtol=2e-3)

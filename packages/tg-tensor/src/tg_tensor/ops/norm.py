@@ -48,16 +48,23 @@ class NormOps(AdaptivePoolOps):
         return self / self._norm(p, dim).maximum(eps)
 
     def _norm(self, p: float, axis: Axis) -> Self:
-        value = self._as_float()
+        """The p-norm along axes, which stay as size 1; its gradient at 0 is 0."""
+        given = self._as_float()
+        value = given.cast(sum_acc_dtype(given.dtype))
         if p == float("inf"):
-            return value.abs().max(axis, keepdim=True)
-        if p == 0:
-            return value.ne(0).cast(value.dtype).sum(axis, keepdim=True)
-        if p == 1:
-            return value.abs().sum(axis, keepdim=True)
-        if p == 2:
-            return value.square().sum(axis, keepdim=True).sqrt()
-        return value.abs().pow(p).sum(axis, keepdim=True).pow(1 / p)
+            found = value.abs().max(axis, keepdim=True)
+        elif p == 0:
+            found = value.ne(0).cast(value.dtype).sum(axis, keepdim=True)
+        elif p == 1:
+            found = value.abs().sum(axis, keepdim=True)
+        else:
+            size = value.square() if p == 2 else value.abs().pow(p)
+            total = size.sum(axis, keepdim=True)
+            # the root is not differentiable at 0: there a constant is taken
+            is_zero = total.eq(0)
+            kept = is_zero.where(1, total)
+            found = is_zero.where(0, kept.sqrt() if p == 2 else kept.pow(1 / p))
+        return found.cast(given.dtype)
 
     def dropout(self, p: float = 0.5) -> Self:
         """While `Tensor.training`, zeros with probability p, the rest scaled by 1 / (1 - p).
