@@ -152,7 +152,8 @@ class Tensor(ExchangeOps):
             raise GradientError(
                 op="backward",
                 reason="no Tensor with requires_grad lies below",
-                hint="call requires_grad_() on the weights before they are used",
+                hint="call requires_grad_() on the weights before they are used; a value that was "
+                "computed from memory which was overwritten since has no gradient any more",
             )
         for tensor in wanting:
             flowing = found.get(tensor.uop)
@@ -313,17 +314,20 @@ def apply_replacements(replaced: dict[UOp, UOp]) -> None:
         return
     follow(replaced)
     tensors = live_tensors()
-    leaves = {t.uop for t in tensors if t.requires_grad}
     before = UOp.sink(*(t.uop for t in tensors))
     after = before.substitute(replaced)
     if after is before:
         return
+    computed: list[tuple[UOp, UOp]] = []
     for tensor, old, new in zip(tensors, before.src, after.src, strict=True):
         if new is not old and tensor.uop is old:
             tensor.uop = new
-            wanted = leaves and not tensor.requires_grad and old.dtype.is_float
-            if wanted and old in replaced and old.op is not Ops.AFTER:
-                remember(new, old, leaves)
+            if not tensor.requires_grad and old.dtype.is_float and old in replaced:
+                computed.append((new, old))
+    if computed:
+        leaves = {t.uop for t in tensors if t.requires_grad}
+        if leaves:
+            remember(computed, replaced, leaves)
 
 
 def _other_uops(wanted: list[UOp]) -> list[UOp]:
@@ -371,7 +375,7 @@ def _node_of_host_data(data: object, device: str, dtype: DType | None) -> UOp:
                 given=f"{raw.nbytes} bytes", reason=f"that is no multiple of the size of {wanted}"
             )
         return node_of_bytes(raw, wanted, (raw.nbytes // wanted.itemsize,), device)
-    if isinstance(data, list | tuple):
+    if isinstance(data, list | tuple | range):
         return node_of_list(data, dtype, device)
     found = array_of_any(data)
     if found is None:

@@ -178,6 +178,8 @@ def test_buffers_and_interfaces() -> None:
     assert Tensor(arrays.array("d", [1, 2])).tolist() == [1, 2]
     assert Tensor(arrays.array("d", [1, 2])).dtype is dtypes.float64
     assert Tensor(b"\x01\x02").tolist() == [1, 2]
+    assert Tensor(range(1, 4)).tolist() == [1, 2, 3]
+    assert Tensor([Tensor([1, 2]), Tensor([3, 4])]).tolist() == [[1, 2], [3, 4]]
 
 
 def test_images() -> None:

@@ -129,6 +129,17 @@ def test_a_consumer_that_fails_keeps_its_own_error() -> None:
             np.from_dlpack(Tensor([1.0]).bfloat16())
 
 
+@pytest.mark.parametrize("name", ["bool", "int8", "uint16", "int64", "half", "float", "double"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,), (2, 0)])
+def test_the_memory_as_a_memoryview(name: str, shape: tuple[int, ...]) -> None:
+    x = Tensor.ones(*shape, dtype=name).contiguous().realize()
+    view = x.data()
+    assert view.shape == shape
+    assert np.asarray(view).dtype == x.numpy().dtype
+    assert np.asarray(view).tolist() == x.tolist()
+    assert view.nbytes == x.nbytes()
+
+
 # *** in ***
 
 

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 from tg_runtime import Buffer
-from tg_uop import GroupOp, Ops, UOp
+from tg_uop import GroupOp, Ops, UOp, dtypes
 
 from tg_tensor.engine.buffers import memory_of_value
 from tg_tensor.errors import ElementCountError, ExportError
@@ -96,8 +96,9 @@ class HostOps(HashOps):
                 reason="Python has no such number type; cast to float32 first",
             )
         raw = self._raw_bytes(share=True)
-        if not raw:
-            return raw
+        if not raw or self.dtype is dtypes.float16:
+            # what memoryview.cast cannot do: axes of size 0, and before Python 3.14 float16
+            return array_of_bytes(raw, self.dtype, self._sizes()).data
         return raw.cast("B").cast(self.dtype.fmt, self._sizes())  # type: ignore[call-overload, no-any-return]
 
     # *** arrays, lists, numbers ***
