@@ -51,7 +51,7 @@ class _Emulation:
         done: dict[UOp, UOp] = {}
         for node in order:
             src = tuple(done[s] for s in node.src)
-            done[node] = self._replaced(node, src)
+            done[node] = self._replaced(node, src, done)
         return done[root]
 
     def _is_narrow(self, dtype: DType) -> bool:
@@ -61,17 +61,20 @@ class _Emulation:
         """Whether values of `dtype` become float32."""
         return dtype.scalar() in self.emulated
 
-    def _replaced(self, node: UOp, src: tuple[UOp, ...]) -> UOp:
+    def _replaced(self, node: UOp, src: tuple[UOp, ...], done: dict[UOp, UOp]) -> UOp:
         if isinstance(node.dtype, PtrDType):
             return node.replace(dtype=self._memory(node.dtype), src=src)
         if node.op is Ops.STORE:
-            return node.replace(src=(src[0], self._to_memory(src[0], src[1], node.stored_value)))
+            known = self._known_bits(node.stored_value, done)
+            if known is None or src[0].dtype.base.scalar() is not known.dtype.scalar():
+                known = self._to_memory(src[0], src[1], node.stored_value)
+            return node.replace(src=(src[0], known))
         if node.op is Ops.LOAD and self.is_emulated(node.dtype):
             return self._load(node, src)
         if node.op is Ops.CAST:
             return self._cast(src[0], node.src[0].dtype, node.dtype)
         if node.op is Ops.BITCAST:
-            return self._bitcast(node, src[0])
+            return self._bitcast(node, src[0], done)
         if node.op in WIDE_ONLY and node.dtype.scalar() in NARROW:
             return self._wide_only(node, src)
         if not self.is_emulated(node.dtype):
@@ -92,14 +95,20 @@ class _Emulation:
 
     def _load(self, node: UOp, src: tuple[UOp, ...]) -> UOp:
         dtype = node.dtype
-        held = src[0].dtype.base.scalar()
-        if held is SINGLE:
-            return node.replace(dtype=SINGLE.vec(dtype.count), src=src)
-        others = tuple(self._to_memory(src[0], alt, node) for alt in src[1:])
-        loaded = node.replace(dtype=held.vec(dtype.count), src=(src[0], *others))
-        if held.is_float:
+        loaded = self._held(node, src)
+        if loaded.dtype.scalar() is SINGLE:
+            return loaded
+        if loaded.dtype.is_float:
             return loaded.cast(SINGLE)
         return decoded(loaded, dtype)
+
+    def _held(self, node: UOp, src: tuple[UOp, ...]) -> UOp:
+        """What the memory of a LOAD holds: float32, the dtype itself, or its bits."""
+        held = src[0].dtype.base.scalar()
+        if held is SINGLE:
+            return node.replace(dtype=SINGLE.vec(node.dtype.count), src=src)
+        others = tuple(self._to_memory(src[0], alt, node) for alt in src[1:])
+        return node.replace(dtype=held.vec(node.dtype.count), src=(src[0], *others))
 
     def _to_memory(self, address: UOp, value: UOp, before: UOp) -> UOp:
         """`value`, which stands for `before`, as the memory at `address` holds it."""
@@ -160,15 +169,28 @@ class _Emulation:
         fp8 = (dtypes.fp8e5m2, dtypes.fp8e4m3)
         return source.scalar() in fp8 and target.scalar() in (dtypes.float16, dtypes.bfloat16)
 
-    def _bitcast(self, node: UOp, value: UOp) -> UOp:
-        source, target = node.src[0].dtype, node.dtype
+    def _bitcast(self, node: UOp, value: UOp, done: dict[UOp, UOp]) -> UOp:
+        operand = node.src[0]
+        source, target = operand.dtype, node.dtype
         if self.is_emulated(source):
-            value = self._bits(value, source)
+            found = self._known_bits(operand, done)
+            value = self._bits(value, source) if found is None else found
         if not self.is_emulated(target):
             return value.bitcast(target)
         if self.caps.converts(target):
             return value.bitcast(target).cast(SINGLE)
         return decoded(value.bitcast(storage_dtype(target)), target)
+
+    def _known_bits(self, node: UOp, done: dict[UOp, UOp]) -> UOp | None:
+        """The bits of an emulated value that was loaded or made of bits: a NaN keeps its own."""
+        if not self.is_emulated(node.dtype):
+            return None
+        if node.op is Ops.BITCAST and not self.is_emulated(node.src[0].dtype):
+            return done[node.src[0]].bitcast(storage_dtype(node.dtype))
+        if node.op is not Ops.LOAD:
+            return None
+        held = self._held(node, tuple(done[s] for s in node.src))
+        return held if held.dtype.is_int else None
 
     def _bits(self, value: UOp, dtype: DType) -> UOp:
         if self.caps.converts(dtype):

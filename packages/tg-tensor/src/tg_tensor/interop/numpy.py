@@ -99,6 +99,8 @@ def _array_of_list(data: Sequence[object]) -> Array:
             reason="they do not have the shape of a box" if "shape" in str(error) else str(error),
             hint="make all lists at one depth equally long",
         ) from error
+    if array.dtype == np.float64 and array.size and np.max(array) >= 2.0**63:
+        array = _unrounded(data, array)
     if array.dtype.kind == "O" and all(type(leaf) is int for leaf in array.flat):
         raise DataError(
             given="a list of integers",
@@ -111,6 +113,14 @@ def _array_of_list(data: Sequence[object]) -> Array:
             reason="the elements must be numbers",
             hint="use Tensor.stack for a list of Tensors",
         )
+    return array
+
+
+def _unrounded(data: Sequence[object], array: Array) -> Array:
+    """Integers that fit an uint64, of which NumPy makes floats when small ones are among them."""
+    exact = np.array(data, dtype=object)
+    if all(type(leaf) is int and 0 <= leaf < 2**64 for leaf in exact.flat):
+        return exact.astype(np.uint64)
     return array
 
 
