@@ -24,6 +24,9 @@ _MODES = (*_NEAREST, *_LINEAR, *_CUBIC, "area")
 # the parameter of Keys' cubic kernel (1981); PyTorch takes another one with antialiasing
 _KEYS, _KEYS_ANTIALIASED = -0.75, -0.5
 
+# lifts what is a few elements outside above 0, where conversion to integers rounds down
+_LIFT = 4
+
 Factors = float | Sequence[float]
 
 
@@ -219,11 +222,11 @@ class ImageOps(EinsumOps):
         if self._is_kept(resize):
             return self
         center = self._centers(resize)
-        base = center.floor()
+        base = whole_below(center)
+        rest = (center - base.cast(self.dtype)).unsqueeze(1)
         tap = self._count_along(axis, 4)
-        distance = ((center - base).unsqueeze(1) + 1 - tap.cast(self.dtype)).abs()
-        places = base.cast(dtypes.int32).unsqueeze(1) + (tap - 1)
-        return self._weighted(axis, places.clip(0, own - 1), cubic(distance, _KEYS))
+        places = _at_most((base.unsqueeze(1) + (tap - 1)).maximum(0), own - 1)
+        return self._weighted(axis, places, cubic_of_taps(rest, tap, _KEYS))
 
     def _resized_smoothly(self, resize: Resize, is_cubic: bool) -> Self:
         """With a kernel as wide as the step, where that is more than one element."""
@@ -236,8 +239,14 @@ class ImageOps(EinsumOps):
         first = (center - support + 0.5).maximum(0).cast(dtypes.int32)
         end = _at_most((center + support + 0.5).cast(dtypes.int32), own)
         place = first + self._count_along(axis, taps)
-        distance = ((place.cast(self.dtype) - center + 0.5) * (1 / widening)).abs()
-        kernel = cubic(distance, _KEYS_ANTIALIASED) if is_cubic else (1 - distance).maximum(0)
+        shift = (place.cast(self.dtype) - center + 0.5) * (1 / widening)
+        distance = shift.maximum(-shift)
+        if is_cubic:
+            # at a distance of 2 the kernel is 0
+            near = distance <= 1
+            kernel = cubic(-((-distance).maximum(-2)), near, _KEYS_ANTIALIASED)
+        else:
+            kernel = (1 - distance).maximum(0)
         weights = (place < end).where(kernel, 0)
         return self._weighted(axis, place, weights / weights.sum(1, keepdim=True))
 
@@ -245,11 +254,30 @@ class ImageOps(EinsumOps):
 T = TypeVar("T", bound=ImageOps)
 
 
-def cubic(distance: T, a: float) -> T:
-    """Keys' cubic kernel at a distance of 0 or more."""
-    near = ((distance * (a + 2) - (a + 3)) * distance) * distance + 1
-    far = ((distance * a - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return (distance <= 1).where(near, (distance < 2).where(far, 0))
+def cubic(distance: T, is_near: T, a: float) -> T:
+    """Keys' cubic kernel at a distance of 0 to 2, which `is_near` says is at most 1.
+
+    One polynomial with coefficients for each case: what is written once is computed once.
+    """
+    cubed = is_near.where(distance.ufix(a + 2), a)
+    squared = is_near.where(distance.ufix(-(a + 3)), -5 * a)
+    once = is_near.where(distance.ufix(0.0), 8 * a)
+    value = (cubed * distance + squared) * distance + once
+    return value * distance + is_near.where(distance.ufix(1.0), -4 * a)
+
+
+def cubic_of_taps(rest: T, tap: T, a: float) -> T:
+    """The weights of four neighbours, for what is left after the second of them."""
+    is_after = tap >= 2
+    sign = is_after.where(rest.ufix(-1.0), 1.0)
+    # distances: 1 + rest, rest, 1 - rest, 2 - rest
+    offset = is_after.where(tap - 1, 1 - tap).cast(rest.dtype)
+    return cubic(sign * rest + offset, tap.eq(1) | tap.eq(2), a)
+
+
+def whole_below(value: T) -> T:
+    """The whole number at or below a small value, as int32; cheaper than `floor`."""
+    return (value + _LIFT).cast(dtypes.int32) - _LIFT
 
 
 def _at_most(value: T, bound: int) -> T:

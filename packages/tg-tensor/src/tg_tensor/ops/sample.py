@@ -14,7 +14,7 @@ from tg_uop import dtypes
 from tg_uop.errors import ShapeError
 
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.image import ImageOps, cubic
+from tg_tensor.ops.image import ImageOps, cubic_of_taps
 
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
@@ -134,9 +134,9 @@ class SampleOps(ImageOps):
             weight = tap.eq(0).where(1 - rest, rest)
         else:
             low = place.floor()
-            tap = self._iota(4, self.device, dtypes.int32).cast(self.dtype)
-            weight = cubic(((place - low).unsqueeze(-1) + 1 - tap).abs(), _KEYS)
-            index = low.unsqueeze(-1) + (tap - 1)
+            tap = self._iota(4, self.device, dtypes.int32)
+            weight = cubic_of_taps((place - low).unsqueeze(-1), tap, _KEYS)
+            index = low.unsqueeze(-1) + (tap - 1).cast(self.dtype)
             index = index._kept_inside(size, padding_mode, align_corners)
         inside = (index >= 0) & (index <= size - 1)
         kept = index.detach().clip(0, size - 1).cast(dtypes.int32)
