@@ -8,7 +8,6 @@ from typing import Self
 from tg_uop import Ops
 from tg_uop.errors import DTypeError
 
-from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.division import DivisionOps
 from tg_tensor.ops.special import integer_of
 
@@ -282,21 +281,3 @@ class PairwiseOps(DivisionOps):
         if isinstance(value, int | float):
             return self._of(self.ufix(float(value)).uop)._as_float()
         return self.ufix(value)._as_float()
-
-    # *** norms of pairs ***
-
-    def dist(self, other: Self, p: float = 2) -> Self:
-        """The p-norm of the difference, over all elements.
-
-        Raises `ArgumentError` for a negative p.
-        """
-        if p < 0:
-            raise ArgumentError(op="dist", argument="p", given=p, expected="0 or more")
-        size = (self - other).abs()._as_float()
-        if p == 0:
-            return size.ne(0).sum().cast(size.dtype)
-        if p == math.inf:
-            return size.max()
-        if p == 1:
-            return size.sum()
-        return size.square().sum().sqrt() if p == 2 else size.pow(p).sum().pow(1 / p)
