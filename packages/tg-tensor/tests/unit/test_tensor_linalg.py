@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tg_tensor import GlobalCounters, Tensor, TinyJit
+from tg_tensor import GlobalCounters, Tensor, TinyJit, Variable
 from tg_tensor.errors import ArgumentError, GradientError
 from tg_uop.errors import ShapeError
 
@@ -508,3 +508,48 @@ def test_einsum_of_halves_rounds_once() -> None:
     # the sum of the first two is beyond the range of halves
     found = Tensor.einsum("ab,cb,bd,cb->ad", big, big, small, big * 0 + 1 / 1024)
     close(found.cast("float64"), np.full((2, 2), 2 * 300 * 256 / 64 / 1024), 1e-3)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 20.0])
+def test_matrix_exponential(size: float) -> None:
+    a = numbers(2, 3, 3) * size / 3
+    values, vectors = np.linalg.eig(a)
+    wanted = ((vectors * np.exp(values)[:, None]) @ np.linalg.inv(vectors)).real
+    found = Tensor(a).matrix_exp().numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12 * abs(wanted).max())
+    check_gradient(lambda x: x.matrix_exp() * (1 / abs(wanted).max()), a)
+
+
+def test_distances_within_and_between() -> None:
+    a, b = numbers(5, 3), numbers(5, 4)[:, :3]
+    close(Tensor(a).dist(Tensor(b), 3), np.linalg.vector_norm(a - b, ord=3))
+    rows, others = np.triu_indices(5, 1)
+    close(Tensor(a).pdist(), np.linalg.norm(a[rows] - a[others], axis=1))
+    assert Tensor(a[:1]).pdist().shape == (0,)
+    with pytest.raises(ShapeError):
+        Tensor([1.0]).pdist()
+
+
+def test_huge_and_tiny_matrices_keep_their_digits() -> None:
+    for size in (1e30, 1e-30):
+        a = (numbers(6, 6) * size).astype(np.float32)
+        wanted = np.linalg.svd(a.astype(np.float64))[1]
+        close(Tensor(a).svdvals() / size, wanted / size, 2e-6)
+        symmetric = a + a.T
+        wanted = np.linalg.eigvalsh(symmetric.astype(np.float64))
+        close(Tensor(symmetric).eigvalsh() / size, wanted / size, 1e-5)
+        q, r = Tensor(a).qr()
+        close(q @ r / size, a / size, 1e-5)
+
+
+def test_what_is_no_number_spreads() -> None:
+    a = np.eye(3)
+    a[1, 0] = math.nan
+    for name in ("inv", "svdvals", "eigvalsh", "pinv"):
+        assert np.isnan(getattr(Tensor(a), name)().numpy()).all(), name
+
+
+def test_sizes_that_depend_on_variables_are_refused() -> None:
+    some = Variable("some", 1, 5).bind(3)
+    with pytest.raises(ShapeError, match="variables"):
+        Tensor(numbers(5, 4, 4))[:some].inv()

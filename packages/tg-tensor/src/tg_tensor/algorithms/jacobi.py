@@ -21,6 +21,8 @@ Place = tuple[UOp, UOp, UOp]
 
 # beyond it 1 is lost beside the square, in both widths of floats
 _LARGE = 2.0**30
+# sizes from here to its inverse have squares that float32 can add up
+_SMALL = 2.0**-40
 
 
 def sweeps_for(size: int, dtype: DType) -> int:
@@ -58,6 +60,19 @@ class Rotation:
         return right + self.sine * (left - self.factor * right)
 
 
+def _scale(loops: Loops, a: UOp, b: UOp) -> UOp:
+    """1, or the largest size in a matrix where squares of it would leave the range of floats."""
+    _, rows, columns = sizes_of(a)
+
+    def in_row(i: UOp) -> UOp:
+        return loops.reduce(Ops.MAX, columns, lambda j: loops.read(a, b, i, j).abs())
+
+    largest = loops.reduce(Ops.MAX, rows, in_row)
+    is_usual = (largest > _SMALL) & (largest < 1 / _SMALL)
+    is_number = (largest > 0.0) & (largest < math.inf)
+    return (is_usual | is_number.ne(True)).where(1.0, largest)
+
+
 def _pair(size: int, turn: UOp, seat: UOp) -> tuple[UOp, UOp]:
     """Who meets in a round-robin tournament: each pair once; who meets no one meets itself."""
     others = size - 1 + size % 2
@@ -77,17 +92,19 @@ def eigh_kernel(values: UOp, vectors: UOp, work: UOp, turned: UOp, a: UOp) -> UO
     """
     batch, size, _ = sizes_of(vectors)
     loops = Loops()
-    with loops.nest(batch, size, size) as (b, i, j):
-        lower = (i < j).where(loops.read(a, b, j, i), loops.read(a, b, i, j))
-        loops.write(work, b, i, j, value=lower)
-        loops.write(turned, b, i, j, value=i.eq(j).where(lower.const_like(1.0), 0.0))
+    with loops.loop(batch) as b:
+        scale = _scale(loops, a, b)
+        with loops.nest(size, size) as (i, j):
+            lower = (i < j).where(loops.read(a, b, j, i), loops.read(a, b, i, j))
+            loops.write(work, b, i, j, value=lower / scale)
+            loops.write(turned, b, i, j, value=i.eq(j).where(lower.const_like(1.0), 0.0))
     if size > 1:
         count = sweeps_for(size, values.dtype.base)
         even = size + size % 2
         with loops.nest(batch, count, even - 1, even // 2) as (b, _, turn, seat):
             p, q = _pair(size, turn, seat)
             _rotate_symmetric(loops, work, turned, (b, p, q))
-    _store_in_order(loops, values, vectors, work, turned)
+    _store_in_order(loops, (values, vectors), (work, turned), a)
     return loops.kernel("eigh")
 
 
@@ -118,8 +135,10 @@ def _rotate_symmetric(loops: Loops, work: UOp, turned: UOp, place: Place) -> Non
         loops.write(turned, b, q, k, value=turn.right(left, right))
 
 
-def _store_in_order(loops: Loops, values: UOp, vectors: UOp, work: UOp, turned: UOp) -> None:
+def _store_in_order(loops: Loops, results: tuple[UOp, UOp], found: tuple[UOp, UOp], a: UOp) -> None:
     """Each eigenvalue goes to the place that the number of smaller ones gives."""
+    values, vectors = results
+    work, turned = found
     batch, size, _ = sizes_of(vectors)
     with loops.nest(batch, size) as (b, i):
         own = loops.read(work, b, i, i)
@@ -129,7 +148,7 @@ def _store_in_order(loops: Loops, values: UOp, vectors: UOp, work: UOp, turned: 
             return ((other < own) | (other.eq(own) & (j < i))).where(_one(), 0)
 
         place = _or_own_place(own, i, loops.sum(size, comes_before))
-        loops.write(values, b, place, value=own)
+        loops.write(values, b, place, value=own * _scale(loops, a, b))
         with loops.loop(size) as k:
             loops.write(vectors, b, k, place, value=loops.read(turned, b, i, k))
 
@@ -154,19 +173,21 @@ def svd_kernel(
     """
     batch, columns, rows = sizes_of(work)
     loops = Loops()
-    with loops.nest(batch, columns) as (b, j):
-        with loops.loop(rows) as i:
-            loops.write(work, b, j, i, value=loops.read(a, b, i, j))
-        with loops.loop(columns) as i:
-            one = turned.index(b, j, i).const_like(1.0)
-            loops.write(turned, b, j, i, value=i.eq(j).where(one, 0.0))
+    with loops.loop(batch) as b:
+        scale = _scale(loops, a, b)
+        with loops.loop(columns) as j:
+            with loops.loop(rows) as i:
+                loops.write(work, b, j, i, value=loops.read(a, b, i, j) / scale)
+            with loops.loop(columns) as i:
+                one = turned.index(b, j, i).const_like(1.0)
+                loops.write(turned, b, j, i, value=i.eq(j).where(one, 0.0))
     if columns > 1:
         count = sweeps_for(columns, values.dtype.base)
         even = columns + columns % 2
         with loops.nest(batch, count, even - 1, even // 2) as (b, _, turn, seat):
             p, q = _pair(columns, turn, seat)
             _rotate_columns(loops, work, turned, (b, p, q))
-    _store_falling(loops, (values, left, right), (work, turned, lengths))
+    _store_falling(loops, (values, left, right), (work, turned, lengths), a)
     return loops.kernel("svd")
 
 
@@ -199,7 +220,7 @@ def smallest_part(dtype: DType) -> float:
 
 
 def _store_falling(
-    loops: Loops, results: tuple[UOp, UOp, UOp], found: tuple[UOp, UOp, UOp]
+    loops: Loops, results: tuple[UOp, UOp, UOp], found: tuple[UOp, UOp, UOp], a: UOp
 ) -> None:
     values, left, right = results
     work, turned, lengths = found
@@ -218,7 +239,7 @@ def _store_falling(
         largest = loops.reduce(Ops.MAX, columns, lambda j: loops.read(lengths, b, j))
         is_zero = own <= largest * (smallest_part(values.dtype.base) * rows)
         divisor = is_zero.where(1.0, own)
-        loops.write(values, b, place, value=own)
+        loops.write(values, b, place, value=own * _scale(loops, a, b))
         with loops.loop(rows) as k:
             entry = loops.read(work, b, i, k) / divisor
             loops.write(left, b, k, place, value=is_zero.where(0.0, entry))

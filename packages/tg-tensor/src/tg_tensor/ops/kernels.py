@@ -68,6 +68,13 @@ class KernelOps(AttentionOps):
 
         Results in the places `integers` are int32, others have this dtype.
         """
+        if not all(isinstance(size, int) for size in self.shape):
+            raise ShapeError(
+                op=fxn.__name__ if hasattr(fxn, "__name__") else type(fxn).__name__,
+                shapes=(self.shape,),
+                reason="matrix algorithms need sizes that do not depend on variables",
+                hint="pad the matrices to the largest size, with ones on the diagonal",
+            )
         batch = self.shape[:-2]
         count = math.prod(batch)
         flat = [m.reshape((count, *m.shape[len(batch) :])).uop for m in (self, *others)]

@@ -131,6 +131,24 @@ class LinalgOps(SolveOps):
             )
         return (self.unsqueeze(-2) - other.unsqueeze(-3)).vector_norm(p, -1)
 
+    def dist(self, other: Self, p: float = 2.0) -> Self:
+        """The norm of order `p` of the difference, over all elements."""
+        return (self - other).vector_norm(p)
+
+    def pdist(self, p: float = 2.0) -> Self:
+        """The distances of order `p` between each row of a matrix and all rows after it.
+
+        Raises `ShapeError` for other numbers of axes.
+        """
+        if self.ndim != 2:
+            raise ShapeError(op="pdist", shapes=(self.shape,), reason="rows of a matrix are needed")
+        count = self.shape[0]
+        rows = [(i, j) for i in range(count) for j in range(i + 1, count)]
+        if not rows:
+            return self._as_float()._nothing(0)
+        first, second = (self._lift(list(side), self.device) for side in zip(*rows, strict=True))
+        return (self[first] - self[second]).vector_norm(p, -1)
+
     # *** diagonals ***
 
     def trace(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:

@@ -13,6 +13,7 @@ from tg_tensor.ops.decompose import DecomposeOps
 from tg_tensor.ops.kernels import Applied, ones_on_diagonal
 
 S = TypeVar("S", bound="SolveOps")
+_MOST_HALVINGS = 11
 
 
 class LeastSquares(NamedTuple):
@@ -216,6 +217,33 @@ class SolveOps(DecomposeOps):
                 square = square @ square
         assert result is not None, "a positive number has a highest bit"
         return result
+
+    def matrix_exp(self) -> Self:
+        """The exponential of square matrices: the sum of A^k / k!.
+
+        By a Taylor polynomial of A / 2^s and s squarings (Golub and Van Loan, 9.3), with s for
+        norms up to 2^10; infinite beyond. Raises `ShapeError` for matrices that are not square.
+        """
+        self._check_square("matrix_exp")
+        a = self._as_solvable()
+        if a.numel() == 0:
+            return self._as_float()
+        norm = a.detach().abs().sum(-1).max(-1).reshape((*a.shape[:-2], 1, 1))
+        # how often to halve until the norm is at most 1/2
+        halvings = (norm.log2().ceil() + 1).maximum(0).minimum(_MOST_HALVINGS).contiguous()
+        scaled = (a * (-halvings).exp2()).contiguous()
+        eye = a._identity(a.shape[-1])
+        terms = 20 if a.dtype is dtypes.float64 else 10
+        # counted in memory, all steps are one kernel with other numbers in it
+        count = self._lift([terms], self.device).cast(a.dtype).contiguous()
+        result = eye + scaled / count
+        for _ in range(terms - 1):
+            count = (count - 1).contiguous()
+            result = (eye + scaled @ result / count).contiguous()
+        for _ in range(_MOST_HALVINGS):
+            result = (halvings > 0).where(result @ result, result).contiguous()
+            halvings = (halvings - 1).contiguous()
+        return self._in_own_dtype(result)[0]
 
     def cond(self, p: float | str | None = None) -> Self:
         """The condition number |A| |A^-1| in a norm: None (as 2), -2, 1, -1, inf, "fro", "nuc".
