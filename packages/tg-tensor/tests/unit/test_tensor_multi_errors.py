@@ -79,10 +79,10 @@ def test_axes_and_devices_in_other_forms() -> None:
 
 def test_nodes_that_pick_and_stack_shards() -> None:
     x = ones().shard(D, 0).realize()
-    second = UOp(Ops.MSELECT, x.dtype, (x.uop,), 1)
+    second = x.uop.mselect(1)
     assert (second.shape, second.device) == ((2, 6), "CPU:1")
     np.testing.assert_array_equal((Tensor.from_uop(second) * 3).numpy(), np.full((2, 6), 3))
-    stacked = Tensor.from_uop(UOp(Ops.MSTACK, x.dtype, tuple(x.uop.src)))
+    stacked = Tensor.from_uop(x.uop.src[0].mstack(x.uop.src[1]))
     assert stacked.device == ("CPU", "CPU:1")
     assert stacked.uop.axis is None
     np.testing.assert_array_equal((stacked + 1).numpy(), np.full((2, 6), 2))

@@ -331,6 +331,14 @@ class Builders(Node):
         """A sharded value: this node and `others` are its shards along `axis`, or its replicas."""
         return type(self)(Ops.MULTI, self.dtype, (self, *others), axis)
 
+    def mselect(self, number: int) -> Self:
+        """Of a MULTI the shard of one device; of another value on several, all of it there."""
+        return type(self)(Ops.MSELECT, self.dtype, (self,), number)
+
+    def mstack(self, *others: Self) -> Self:
+        """Values of one shape, each on a device of its own, as one value on all of these."""
+        return type(self)(Ops.MSTACK, self.dtype, (self, *others))
+
     def bind(self, value: int) -> Self:
         """A variable with its value.
 
