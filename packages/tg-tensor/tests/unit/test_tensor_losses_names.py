@@ -159,3 +159,12 @@ def test_mistakes(name: str) -> None:
     error, mistake = MISTAKES[name]
     with pytest.raises(error):
         mistake()
+
+
+def test_integers_do_not_wrap() -> None:
+    low, high = Tensor(np.array([1], np.uint8)), Tensor(np.array([255], np.uint8))
+    assert low.mse_loss(high).item() == 254.0**2
+    assert low.l1_loss(high).item() == 254.0
+    assert low.lerp(high, 0.5).tolist() == [128.0]
+    assert Tensor([1.5], dtype="float16").ldexp(Tensor([2])).tolist() == [6.0]
+    assert Tensor(2.5).gather(0, Tensor(0)).item() == 2.5

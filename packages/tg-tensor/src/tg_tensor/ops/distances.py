@@ -18,13 +18,18 @@ class DistanceOps(BlockOps):
 
     # *** regression ***
 
+    def _difference(self, target: Self) -> Self:
+        """What is off, as floats: the difference of integers could wrap."""
+        value, wanted = self._float_pair(target)
+        return value - wanted
+
     def mse_loss(self, target: Self, reduction: str = "mean") -> Self:
         """The squared differences."""
-        return (self - target).square()._reduced(reduction)
+        return self._difference(target).square()._reduced(reduction)
 
     def l1_loss(self, target: Self, reduction: str = "mean") -> Self:
         """The absolute differences."""
-        return (self - target).abs()._reduced(reduction)
+        return self._difference(target).abs()._reduced(reduction)
 
     def smooth_l1_loss(self, target: Self, reduction: str = "mean", beta: float = 1.0) -> Self:
         """Squares over 2 beta for differences below `beta`, above it lines.
@@ -35,7 +40,7 @@ class DistanceOps(BlockOps):
             raise ArgumentError(
                 op="smooth_l1_loss", argument="beta", given=beta, expected="0 or more"
             )
-        size = (self - target).abs()
+        size = self._difference(target).abs()
         if beta == 0:
             return size._reduced(reduction)
         near = size.square() * (0.5 / beta)
@@ -48,7 +53,7 @@ class DistanceOps(BlockOps):
         """
         if delta <= 0:
             raise ArgumentError(op="huber_loss", argument="delta", given=delta, expected="above 0")
-        size = (self - target).abs()
+        size = self._difference(target).abs()
         far = (size - 0.5 * delta) * delta
         return (size <= delta).where(size.square() * 0.5, far)._reduced(reduction)
 

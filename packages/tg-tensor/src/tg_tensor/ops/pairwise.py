@@ -46,8 +46,8 @@ class PairwiseOps(DivisionOps):
 
     def ldexp(self, other: object) -> Self:
         """This times two to the power `other`."""
-        power = self._in_float(other)
-        return self._as_float() * power.exp2()
+        value, power = self._float_pair(other)
+        return value * power.exp2()
 
     def addcmul(self, tensor1: Self, tensor2: Self, *, value: float = 1) -> Self:
         """This plus `value` times the product of two Tensors."""
@@ -60,11 +60,12 @@ class PairwiseOps(DivisionOps):
         return self + (quotient if value == 1 else quotient * value)
 
     def lerp(self, end: Self, weight: Self | float) -> Self:
-        """self + weight * (end - self); exactly `end` for a weight of 1."""
-        distance = end - self
+        """self + weight * (end - self); exactly `end` for a weight of 1. Integers become floats."""
+        start, end = self._float_pair(end)
+        distance = end - start
         if isinstance(weight, int | float):
-            return self + distance * weight if weight < 0.5 else end - distance * (1 - weight)
-        return (weight < 0.5).where(self + distance * weight, end - distance * (1 - weight))
+            return start + distance * weight if weight < 0.5 else end - distance * (1 - weight)
+        return (weight < 0.5).where(start + distance * weight, end - distance * (1 - weight))
 
     # *** plane and logarithms ***
 
@@ -276,8 +277,3 @@ class PairwiseOps(DivisionOps):
         """Both values in their common float dtype."""
         left, right = self._in_order(other, False)
         return left._as_float(), right._as_float()
-
-    def _in_float(self, value: object) -> Self:
-        if isinstance(value, int | float):
-            return self._of(self.ufix(float(value)).uop)._as_float()
-        return self.ufix(value)._as_float()

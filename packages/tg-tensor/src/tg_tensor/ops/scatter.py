@@ -25,6 +25,8 @@ class ScatterOps(IndexOps):
 
         Raises `ShapeError` when `index` has another number of axes, or is longer in another axis.
         """
+        if not self.shape and not index.shape:
+            return self.reshape((1,)).gather(dim, index.reshape((1,))).reshape(())
         axis = self._axis(dim)
         self._check_index_shape("gather", axis, index)
         source = self._cut_to(index.shape, axis).transpose(axis, -1)
