@@ -37,6 +37,7 @@ from tg_codegen.optimize.choose import optimized
 from tg_codegen.options import Options, current_options
 from tg_codegen.program_info import program_info, unique_name
 from tg_codegen.render.renderer import Renderer
+from tg_codegen.running import is_scan, with_last_terms
 from tg_codegen.simplify import Simplifier, simplify_indices
 from tg_codegen.target.caps import Capabilities
 from tg_codegen.target.choices import used_capabilities
@@ -251,5 +252,6 @@ def _launch_data(given: UOp, kernel: UOp, linear: UOp, caps: Capabilities) -> Pr
         nodes = tuple(kernel.toposort())
     info = kernel.arg if isinstance(kernel.arg, KernelInfo) else KernelInfo()
     if info.estimates is None:
-        info = replace(info, estimates=estimate_kernel(given))
+        counted = with_last_terms(kernel) if is_scan(kernel) else given
+        info = replace(info, estimates=estimate_kernel(counted))
     return program_info(nodes, info, unique_name(given, kernel), caps.has_local)

@@ -15,7 +15,15 @@ from dataclasses import dataclass, field
 
 from tg_uop import AddrSpace, DType, Ops, UOp, dtypes
 
-from tg_codegen.expand.loops import Closer, axis_order, closed_ranges, closers_of, is_replicated
+from tg_codegen.expand.loops import (
+    Closer,
+    axis_order,
+    closed_ranges,
+    closers_of,
+    is_replicated,
+    live_loops,
+)
+from tg_codegen.running import carrying_loop, with_last_terms
 
 # An addition of float32 takes four cycles on current x86 cores, of which two start in each: eight
 # independent sums keep the unit busy (Agner Fog, instruction tables; the same holds for AArch64).
@@ -27,6 +35,7 @@ CHAINED = "chained"
 
 def accumulate(kernel: UOp) -> UOp:
     """The kernel without REDUCEs over loops, and with one END for each loop."""
+    kernel = with_last_terms(kernel)
     closers = closers_of(kernel)
     lowering = _Lowering(kernel, closers)
     return lowering.run()
@@ -122,6 +131,9 @@ class _Lowering:
         if node.op is Ops.END:
             ranges = tuple(r for r in node.ended_ranges if r.op is Ops.RANGE)
             return self.done[node.ended_effect].end(*(self.done[r] for r in ranges))
+        carrying = carrying_loop(node)
+        if carrying is not None:
+            return self._carried(node, carrying)
         operands = tuple(self.done[s] for s in node.src)
         if node.op in (Ops.SINK, Ops.GROUP):
             operands = tuple(dict.fromkeys(operands))
@@ -140,6 +152,22 @@ class _Lowering:
         if node.op is Ops.END:
             return body.end(*self._replicated(closed_ranges(node)))
         return self._update(member, body)
+
+    def _carried(self, node: UOp, loop: UOp) -> UOp:
+        """A reduction that runs along a loop: what it was a step before, and a term."""
+        value = self.done[node.reduced_value]
+        replicated = self._replicated(tuple(value.ranges))
+        lane = next((r for r in replicated if r.range_arg.lanes), None)
+        axes = tuple(r for r in replicated if r is not lane)
+        memory = self._register(node.dtype, axes, lane)
+        position = (_flat_position(axes), *(() if lane is None else (lane,)))
+        around = [r for r in live_loops(value) if r is not loop]
+        start = _element(memory.after(*around), position).store(
+            identity(node.reduce_op, node.dtype)
+        )
+        element = _element(memory.after(start.end(*replicated), loop), position)
+        update = element.store(element.alu(node.reduce_op, value)).end(*replicated)
+        return _element(memory.after(update), position)
 
     def _replicated(self, ranges: Sequence[UOp]) -> tuple[UOp, ...]:
         found = [r for r in ranges if r.op is Ops.RANGE and is_replicated(r)]

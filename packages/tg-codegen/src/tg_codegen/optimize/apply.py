@@ -17,6 +17,7 @@ from tg_codegen.optimize.loop_nest import (
     LoopNest,
     is_staging_copy,
 )
+from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops, replace_nodes
 from tg_codegen.optimize.opts import MAX_LANES, MAX_UNROLL, MAX_UPCAST
 from tg_codegen.optimize.staging import StagingRefusal, fixed_loops, stage_operand
 from tg_codegen.optimize.tensor_core import (
@@ -25,6 +26,7 @@ from tg_codegen.optimize.tensor_core import (
     find_product,
     needs_padding,
 )
+from tg_codegen.running import RUNNING, is_scan, running_loop
 
 
 def apply_to(nest: LoopNest, opt: Opt) -> None:
@@ -35,6 +37,13 @@ def apply_to(nest: LoopNest, opt: Opt) -> None:
             opt,
             "the kernel orders effects of its own (AFTER), which splitting loops could break",
             "give such a kernel opts_to_apply=() and write its loops with their roles",
+        )
+    if is_scan(nest.ast):
+        raise refusal(
+            nest,
+            opt,
+            "a reduction of the kernel is carried along a loop, which must stay as it is",
+            "let SCAN be the last Opt",
         )
     if any(node.op is Ops.WMMA for node in nest.ast.toposort()):
         raise refusal(
@@ -354,6 +363,26 @@ def _tensor_core(nest: LoopNest, opt: Opt) -> None:
 _WITHOUT_CORES = "UPCAST and LANES tile a matmul without them"
 
 
+def _scan(nest: LoopNest, opt: Opt) -> None:
+    """The axis is that of the output loop along which the kernel's one reduction runs."""
+    loop = _any_axis(nest, opt)
+    running = [node for node in nest.reduces if running_loop(node) is loop]
+    if not running:
+        raise refusal(
+            nest, opt, "no reduction runs along this axis", "name an axis of windows that end at it"
+        )
+    marked = {node: node.replace(tag=RUNNING) for node in running}
+    nest.set_ast(replace_nodes(nest.ast, marked))
+    # what is carried must not be taken up anew in a loop inside
+    inside = loop.replace(
+        arg=replace(loop.range_arg, axis_id=(_INNERMOST, *loop.range_arg.axis_id))
+    )
+    nest.set_ast(replace_loops(nest.ast, {loop: LoopReplacement(inside, (inside,))}))
+
+
+_INNERMOST = 1 << 19
+
+
 APPLIERS: dict[OptOps, Callable[[LoopNest, Opt], None]] = {
     OptOps.UPCAST: _upcast,
     OptOps.UNROLL: _unroll,
@@ -368,4 +397,5 @@ APPLIERS: dict[OptOps, Callable[[LoopNest, Opt], None]] = {
     OptOps.STAGE: _stage,
     OptOps.BLOCK: _block,
     OptOps.TC: _tensor_core,
+    OptOps.SCAN: _scan,
 }

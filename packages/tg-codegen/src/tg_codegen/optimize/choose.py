@@ -17,6 +17,7 @@ from tg_codegen.optimize.strategies.gpu import optimize_for_groups
 from tg_codegen.optimize.strategies.matmul import dominates, is_product, optimize_product
 from tg_codegen.optimize.strategies.matvec import streams_in_stripes
 from tg_codegen.optimize.strategies.reduction import optimize_reduction
+from tg_codegen.optimize.strategies.scan import optimize_scan, running_axis
 from tg_codegen.optimize.strategies.separate import optimize_separately, separate_statements
 from tg_codegen.optimize.strategies.tensor_core import (
     fitting_product,
@@ -72,6 +73,9 @@ def _strategies(view: Scheduler, options: Options) -> list[Callable[[Scheduler],
     if facts is None:
         return [partial(optimize_elementwise, options=options)]
     plain = partial(optimize_reduction, options=options)
+    running = running_axis(view)
+    if running is not None:
+        return [partial(optimize_scan, options=options, loop=running), plain]
     product = fitting_product(view, options)
     if product is not None:
         on_unit = partial(optimize_on_tensor_core, options=options, product=product)

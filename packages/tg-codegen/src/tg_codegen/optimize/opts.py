@@ -36,6 +36,7 @@ def _actions() -> tuple[Opt, ...]:
         for outside in (0, 1)
     ]
     found += [Opt(OptOps.TC, axis, (-1, effort, 1)) for axis in range(9) for effort in (0, 1, 2)]
+    found += [Opt(OptOps.SCAN, axis) for axis in _AXES]
     found.append(Opt(OptOps.NOLOCALS))
     return tuple(found)
 

@@ -12,9 +12,12 @@ from tg_uop.methods.windows import Window, slide
 
 from tg_tensor.ops.scatter import ScatterOps
 
-# Up to this length a running reduction looks at all elements before each one; a longer axis is
-# cut into blocks of about its square root, so the work grows as n^1.5 instead of n^2.
+# Up to this length a running reduction is one kernel, which carries the result from one element to
+# the next. A longer axis is cut into blocks of about its square root, which run side by side; where
+# there are enough rows, those do.
 _LONGEST_DIRECT = 256
+_LONGEST_SIDE_BY_SIDE = 4096
+_ENOUGH_ROWS = 16
 
 
 class TensorReduceOps(ScatterOps):
@@ -150,9 +153,10 @@ def _in_blocks(
         room = [(0, 0)] * (value.ndim - 1) + [(0, count.vmax - count)]
         longest = _in_blocks(value._pad_value(room, identity), inside, combine, identity)
         return longest._part(value.ndim - 1, 0, count)
-    if count <= _LONGEST_DIRECT:
-        return inside(value)
     batch = value.shape[:-1]
+    rows = math.prod(int(dim.vmax) if isinstance(dim, UOp) else dim for dim in batch)
+    if count <= (_LONGEST_DIRECT if rows < _ENOUGH_ROWS else _LONGEST_SIDE_BY_SIDE):
+        return inside(value)
     keep = [(0, 0)] * len(batch)
     size = 1 << math.ceil(math.log2(count) / 2)
     blocks = -(-count // size)

@@ -17,7 +17,7 @@ from tg_uop import DType, GroupOp, Ops, UOp
 from tg_tensor.schedule.affine import count, max_dim
 from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
 from tg_tensor.schedule.indexing import MOVEMENTS, Access, Indexer
-from tg_tensor.schedule.padding import border_of, shifted
+from tg_tensor.schedule.padding import border_of, runs_along, shifted
 from tg_tensor.schedule.products import widened_factors
 
 MAX_ACCESSES = 6
@@ -234,6 +234,9 @@ class Planner:
             return False
         if not all(context.reduce_depth for context in demands.values()):
             return False
+        below = (self.indexer.operand(node, demand.access) for demand in demands)
+        if any(runs_along(self.indexer.affine, access) for access in below):
+            return False
         points = sum(self._points(demand, context) for demand, context in demands.items())
         return points >= max(UNPADDED_WORK, REREAD_PADDING * self._numel(node))
 
@@ -274,7 +277,7 @@ class Planner:
             if self._points(demand, context) < max(UNPADDED_WORK, REREAD_PADDING * numel):
                 continue
             borders = border_of(affine, demand.access, shape)
-            if borders is None:
+            if borders is None or runs_along(affine, demand.access):
                 continue
             copy = UOp(Ops.PAD, node.dtype, (node,), tuple(tuple(b) for b in borders))
             if self._numel(copy) > MOST_PADDING * numel:

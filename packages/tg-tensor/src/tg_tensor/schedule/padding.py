@@ -45,6 +45,25 @@ def border_of(affine: Affine, access: Access, shape: Shape) -> tuple[Border, ...
     return tuple(borders) if given == wanted else None
 
 
+def runs_along(affine: Affine, access: Access) -> bool:
+    """Whether an access is that of a window which ends at each element of a loop.
+
+    It has the elements i + r - (n - 1) with i, an output loop, and r, a reduce loop, of n steps
+    each: a cumulative reduction, in which each element is read once in the end.
+    """
+    for gate in access.gates:
+        bound = _bound(affine, gate)
+        if bound is None or not bound[1] or len(bound[0]) != 2:
+            continue
+        terms = list(bound[0])
+        loops = [loop for loop, factor in terms if factor == 1 and loop.op is Ops.RANGE]
+        sizes = {loop.size for loop in loops}
+        kinds = {loop.axis_type.is_reduce for loop in loops}
+        if len(loops) == 2 and sizes == {bound[2] + 1} and kinds == {True, False}:
+            return True
+    return False
+
+
 def _bound(affine: Affine, gate: UOp) -> Bound | None:
     """A condition as a bound on a sum, None for conditions of other kinds."""
     is_lower = gate.op is Ops.CMPNE

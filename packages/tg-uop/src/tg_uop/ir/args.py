@@ -46,6 +46,7 @@ class OptOps(Enum):
     LANES = auto()
     STAGE = auto()
     BLOCK = auto()
+    SCAN = auto()
 
     def __repr__(self) -> str:
         return f"OptOps.{self.name}"
