@@ -133,6 +133,11 @@ ROWS: tuple[Row, ...] = (
         product("x.cdist(y)", "T.cdist(x, y)", x=num(3, 4), y=num(5, 4), dtypes=WIDE),
         product("x.cdist(y, 1.0)", "T.cdist(x, y, 1.0)", x=num(3, 4), y=num(5, 4), dtypes=WIDE),
     ),
+    row(
+        "pdist",
+        product("x.pdist()", "T.pdist(x)", x=num(4, 3), dtypes=WIDE),
+        bad={"Tensor.ones(3).pdist()": "TgError"},
+    ),
     # equations
     row(
         "solve",
@@ -211,6 +216,11 @@ ROWS: tuple[Row, ...] = (
         square("A.matrix_power(0)", "T.linalg.matrix_power(A, 0)", gradient=False),
         square("A.matrix_power(-2)", "T.linalg.matrix_power(A, -2)"),
         bad={"Tensor.ones(2, 3).matrix_power(2)": "TgError"},
+    ),
+    row(
+        "matrix_exp",
+        square("A.matrix_exp()", "T.linalg.matrix_exp(A)"),
+        bad={"Tensor.ones(2, 3).matrix_exp()": "TgError"},
     ),
     row(
         "cond",
