@@ -23,8 +23,14 @@ def user_line(depth: int = 2) -> Line | None:
     """
     frame: FrameType | None = _get_frame(depth)
     while frame is not None:
-        package = frame.f_globals.get("__name__", "").partition(".")[0]
-        if package not in OWN_PACKAGES:
-            return frame.f_code.co_filename, frame.f_lineno
+        module = frame.f_globals.get("__name__", "")
+        if module not in _own_modules:
+            if module.partition(".")[0] not in OWN_PACKAGES:
+                return frame.f_code.co_filename, frame.f_lineno
+            _own_modules.add(module)
         frame = frame.f_back
     return None
+
+
+_own_modules: set[str] = set()
+"""Modules of tg that were seen: as many as there are."""

@@ -14,7 +14,13 @@ from tg_uop import Ops, UOp, dtypes
 from tg_uop.dtype.value import const_value
 from tg_uop.errors import DTypeError, IndexRangeError, ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
-from tg_uop.methods.indexing import apply_cuts, axis_cut, basic_view, expand_ellipsis
+from tg_uop.methods.indexing import (
+    apply_cuts,
+    axis_cut,
+    basic_view,
+    expand_ellipsis,
+    plain_items,
+)
 
 from tg_tensor.ops.core import check_room
 from tg_tensor.ops.movement import TensorMovementOps
@@ -38,6 +44,9 @@ class IndexOps(TensorMovementOps):
         elements up; bool masks pick, which needs their values now. Raises `IndexRangeError` for
         what is outside and visible on the host; elsewhere an index outside reads 0.
         """
+        plain = plain_items(index, self.ndim)
+        if plain is not None:
+            return self._seen_as(basic_view(self.uop, plain), INDEX, plain)
         if isinstance(index, bool | np.bool_) or (_is_mask(index) and index.ndim == 0):  # type: ignore[attr-defined]
             return self.unsqueeze(0)[self._index_item(index).reshape((1,))]  # type: ignore[attr-defined]
         items = self._index_items(index)
@@ -203,7 +212,7 @@ class IndexOps(TensorMovementOps):
             else value
         )
         given = index if isinstance(index, tuple) else (index,)
-        masks = [item for item in map(self._index_item, given) if _is_mask(item)]
+        masks = [m for m in map(self._index_item, given) if isinstance(m, IndexOps) and _is_mask(m)]
         if masks and len(given) == 1 and (masks[0].ndim == 0 or _fits_everywhere(target)):
             self._write_mask(masks[0], target)  # type: ignore[arg-type]
             return

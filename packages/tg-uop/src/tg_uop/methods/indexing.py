@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from tg_uop.errors import IndexRangeError
+from tg_uop.ir.ops import Ops
 from tg_uop.methods.movement import Dim, MovementMixin
 
 V = TypeVar("V", bound=MovementMixin)
@@ -62,9 +63,31 @@ def expand_ellipsis(
     return items[: dots[0]] + rest + items[dots[0] + 1 :]
 
 
+def plain_items(index: object, ndim: int) -> tuple[object, ...] | None:
+    """One item an axis of an index made of numbers, slices and None; None for other indices."""
+    items = index if type(index) is tuple else (index,)
+    used = 0
+    for item in items:
+        if item is None:
+            continue
+        if type(item) is not int and type(item) is not slice:
+            return None
+        used += 1
+    return (*items, *(_ALL,) * (ndim - used)) if used <= ndim else None
+
+
+_ALL = slice(None)
+
+
 def basic_view(value: V, items: Sequence[object]) -> V:
     """The part of `value` that one item an axis names, with a new axis for each None."""
     shape = value.shape
+    plain = _plain_bounds(items, shape)
+    if plain is not None:
+        bounds, kept_sizes = plain
+        if bounds is not None:
+            value = value._movement(Ops.SHRINK, bounds)
+        return value if kept_sizes == shape else value.reshape(kept_sizes)
     axis_items = [item for item in items if item is not None]
     pairs = enumerate(zip(axis_items, shape, strict=True))
     cuts = [axis_cut(item, size, axis, shape) for axis, (item, size) in pairs]
@@ -79,6 +102,53 @@ def basic_view(value: V, items: Sequence[object]) -> V:
         if not cut.dropped:
             final.append(size)
     return value.reshape(tuple(final))
+
+
+Bounds = tuple[tuple[int, int], ...]
+
+
+def _plain_bounds(
+    items: Sequence[object], shape: Sequence[Dim]
+) -> tuple[Bounds | None, tuple[int, ...]] | None:
+    """Bounds (None for all of the value) and sizes that are kept, for numbers and plain slices.
+
+    None for anything else, errors included: they are left to those who know all cases.
+    """
+    bounds: list[tuple[int, int]] = []
+    kept: list[int] = []
+    is_whole = True
+    for item in items:
+        if item is None:
+            kept.append(1)
+            continue
+        size = shape[len(bounds)]
+        if type(size) is not int:
+            return None
+        if type(item) is int:
+            if not -size <= item < size:
+                return None
+            start = item if item >= 0 else item + size
+            stop = start + 1
+        elif type(item) is slice:
+            if item.step not in _STEP_OF_ONE or not _has_plain_ends(item):
+                return None
+            start, stop, _ = item.indices(size)
+            if stop <= start:
+                start = stop = 0
+            kept.append(stop - start)
+        else:
+            return None
+        is_whole = is_whole and start == 0 and stop == size
+        bounds.append((start, stop))
+    return None if is_whole else tuple(bounds), tuple(kept)
+
+
+_STEP_OF_ONE = (None, 1)
+_PLAIN_ENDS = (int, type(None))
+
+
+def _has_plain_ends(item: slice) -> bool:
+    return type(item.start) in _PLAIN_ENDS and type(item.stop) in _PLAIN_ENDS
 
 
 def axis_cut(item: object, size: Dim, axis: int, shape: Sequence[Dim]) -> AxisCut:

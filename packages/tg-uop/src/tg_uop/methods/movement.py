@@ -62,16 +62,22 @@ class MovementMixin:
 
         Raises `ShapeError` when the number of elements changes.
         """
-        wanted = list(_as_dims(shape, args))
+        target = _as_dims(shape, args)
         old = self.shape
+        if None in target or -1 in target:
+            target = self._completed_dims(target)
+        return self if target == old else self._movement(Ops.RESHAPE, target)
+
+    def _completed_dims(self, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        """Dimensions with the ones kept (None) and the one worked out (-1) put in."""
+        wanted = list(dims)
         for position, dim in enumerate(wanted):
             if dim is None:
-                wanted[position] = old[position]
+                wanted[position] = self.shape[position]
         unknown = [i for i, dim in enumerate(wanted) if isinstance(dim, int) and dim == -1]
         if unknown:
             wanted[unknown[0]] = self._remaining_size(wanted, unknown)
-        target = tuple(wanted)
-        return self if target == old else self._movement(Ops.RESHAPE, target)
+        return tuple(wanted)
 
     def _remaining_size(self, wanted: list[Dim], unknown: list[int]) -> Dim:
         others = [dim for i, dim in enumerate(wanted) if i != unknown[0]]
@@ -231,10 +237,19 @@ class MovementMixin:
         return self._pad_zeros([(0, count) for count in after])
 
     def repeat(self, repeats: int | Sequence[int], *args: int) -> Self:
-        """Copies side by side along each axis, axes in front added as needed."""
+        """Copies side by side along each axis, axes in front added as needed.
+
+        Raises `ShapeError` for fewer counts than axes, and for a negative one.
+        """
         counts = _as_ints(repeats, args)
+        if len(counts) < self.ndim or any(isinstance(c, int) and c < 0 for c in counts):
+            raise ShapeError(
+                op="repeat",
+                shapes=(self.shape, counts),
+                reason=f"{self.ndim} axes take as many counts of 0 or more, or counts for axes "
+                "in front too",
+            )
         base = (1,) * (len(counts) - self.ndim) + self.shape
-        counts = (1,) * (len(base) - len(counts)) + counts
         pairs = tuple(zip(counts, base, strict=True))
         spread = self.reshape(tuple(d for _, size in pairs for d in (1, size)))
         spread = spread.expand(tuple(d for pair in pairs for d in pair))

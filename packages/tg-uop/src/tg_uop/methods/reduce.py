@@ -88,7 +88,12 @@ class ReduceMixin(BroadcastMixin):
         given = self._number_type()
         result_type = sum_result_dtype(given) if dtype is None else self._named_dtype(dtype)
         inner_type = sum_acc_dtype(result_type)
-        return self.cast(inner_type)._combine(op, axis, keepdim).cast(result_type)
+        source = self if inner_type is given else self.cast(inner_type)
+        result = source._combine(op, axis, keepdim)
+        # of nothing to combine, cast makes another value
+        return (
+            result.cast(result_type) if result is self or result_type is not inner_type else result
+        )
 
     # *** order ***
 

@@ -117,8 +117,8 @@ def _reshape(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
     old, new = src[0]._shape, _movement_arg(src, arg)
     if old is None:
         return None
-    known = all(isinstance(d, int) for d in new)
-    if known and not all(isinstance(d, int) for d in old):
+    known = _is_known(new)
+    if known and not _is_known(old):
         check_symbolic(op, old, new)
     elif known and prod(old) != prod(new):
         raise ShapeError(
@@ -127,11 +127,23 @@ def _reshape(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
             reason=f"{prod(old)} elements cannot become {prod(new)}",
             hint="the product of the dimensions must stay the same",
         )
-    if any(isinstance(d, int) and d < 0 for d in new):
-        raise ShapeError(
-            op=op.name, shapes=(old, new), reason="a dimension is negative", hint="use sizes >= 0"
-        )
+    for size in new:
+        if isinstance(size, int) and size < 0:
+            raise ShapeError(
+                op=op.name,
+                shapes=(old, new),
+                reason="a dimension is negative",
+                hint="use sizes >= 0",
+            )
     return new
+
+
+def _is_known(shape: tuple[Dim, ...]) -> bool:
+    # a loop, not all(): it is on the way of every node, and a generator costs more than the rest
+    for size in shape:  # noqa: SIM110
+        if not isinstance(size, int):
+            return False
+    return True
 
 
 def _permute(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
@@ -153,8 +165,7 @@ def _expand(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
     old, new = src[0]._shape, _movement_arg(src, arg)
     if old is None:
         return None
-    fits = len(old) == len(new) and all(a == b or a == 1 for a, b in zip(old, new, strict=True))
-    if not fits:
+    if len(old) != len(new) or not _can_expand(old, new):
         raise ShapeError(
             op=op.name,
             shapes=(old, new),
@@ -162,6 +173,13 @@ def _expand(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
             hint="reshape to add axes of size 1 first",
         )
     return new
+
+
+def _can_expand(old: tuple[Dim, ...], new: tuple[Dim, ...]) -> bool:
+    for before, after in zip(old, new, strict=True):
+        if before is not after and before != 1 and before != after:
+            return False
+    return True
 
 
 def _pad(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
@@ -177,8 +195,7 @@ def _pad(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
         )
     sizes = []
     for size, (before, after) in zip(old, pads, strict=True):
-        negative = any(isinstance(p, int) and p < 0 for p in (before, after))
-        if negative:
+        if (isinstance(before, int) and before < 0) or (isinstance(after, int) and after < 0):
             raise ShapeError(
                 op=op.name,
                 shapes=(old,),
@@ -202,7 +219,7 @@ def _shrink(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
         )
     sizes = []
     for size, (start, end) in zip(old, bounds, strict=True):
-        known = all(isinstance(v, int) for v in (size, start, end))
+        known = isinstance(size, int) and isinstance(start, int) and isinstance(end, int)
         if known and not 0 <= start <= end <= size:
             raise ShapeError(
                 op=op.name,
@@ -210,7 +227,7 @@ def _shrink(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
                 reason=f"bounds ({start}, {end}) leave the axis of size {size}",
                 hint="bounds must satisfy 0 <= start <= end <= size",
             )
-        sizes.append(_length(start, end))
+        sizes.append(end - start if known else _length(start, end))
     return tuple(sizes)
 
 
@@ -244,14 +261,17 @@ def _reduce(op: Ops, src: tuple[Shaped, ...], arg: object) -> Shape:
     old = src[0]._shape
     if old is None or not isinstance(arg, ReduceArg):
         return None
-    if not all(0 <= axis < len(old) for axis in arg.axes):
-        raise ShapeError(
-            op=op.name,
-            shapes=(old,),
-            reason=f"axes {arg.axes} are not all axes of {len(old)}",
-            hint="axes count from 0",
-        )
-    return tuple(1 if axis in arg.axes else size for axis, size in enumerate(old))
+    new = list(old)
+    for axis in arg.axes:
+        if not 0 <= axis < len(old):
+            raise ShapeError(
+                op=op.name,
+                shapes=(old,),
+                reason=f"axes {arg.axes} are not all axes of {len(old)}",
+                hint="axes count from 0",
+            )
+        new[axis] = 1
+    return tuple(new)
 
 
 def _bitcast(dtype: DType, source: Shaped) -> Shape:
