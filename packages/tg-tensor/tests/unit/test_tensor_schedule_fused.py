@@ -49,7 +49,7 @@ COUNTS: dict[str, tuple[Callable[[], Tensor | list[Tensor]], int]] = {
     "mean and var": (lambda: [ROWS.mean(-1), ROWS.var(-1)], 1),
     "sum and max": (lambda: [ROWS.sum(-1), ROWS.max(-1)], 1),
     "sum plus max of all": (lambda: ROWS.sum() + ROWS.max(), 2),
-    "cumsum": (lambda: ROWS.cumsum(-1), 3),
+    "cumsum": (lambda: ROWS.cumsum(-1), 1),
     "gather": (lambda: ROWS.gather(-1, INDICES), 1),
     "rows by index": (lambda: ROWS[LABELS.clip(0, 63)], 1),
     "one_hot": (lambda: LABELS.one_hot(512), 1),
