@@ -30,14 +30,14 @@ from tg_tensor.interop.dlpack import (
 from tg_tensor.interop.numpy import dtype_of_name, node_of_bytes, numpy_dtype
 from tg_tensor.interop.ufuncs import call_function, call_ufunc
 from tg_tensor.multi.shard import shard_uop
-from tg_tensor.ops.host import HostOps
+from tg_tensor.ops.standard import StandardOps
 from tg_tensor.ops.views import Step, names_place
 
 Array = npt.NDArray[np.generic]
 ARRAY_API = "2024.12"
 
 
-class ExchangeOps(HostOps):
+class ExchangeOps(StandardOps):
     """What other libraries, `copy` and `pickle` ask a Tensor for."""
 
     __slots__ = ()
