@@ -9,7 +9,7 @@ from tg_uop import dtypes
 from tg_uop.errors import DTypeError
 
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.inplace import InplaceOps
+from tg_tensor.ops.index_put import IndexPutOps
 
 _LANES = 25
 _ROUNDS = 24
@@ -52,7 +52,7 @@ def _rotations_and_places() -> tuple[list[int], list[int]]:
     return turns, source
 
 
-class HashOps(InplaceOps):
+class HashOps(IndexPutOps):
     """Hashes of bytes, computed on the device."""
 
     __slots__ = ()

@@ -99,6 +99,62 @@ class InplaceOps(DrawOps):
         """0 in place of what is below."""
         return self.assign(self.relu())
 
+    def log_(self) -> Self:
+        """The natural logarithm."""
+        return self.assign(self.log())
+
+    def sigmoid_(self) -> Self:
+        """1 / (1 + exp(-x))."""
+        return self.assign(self.sigmoid())
+
+    def tanh_(self) -> Self:
+        """The hyperbolic tangent."""
+        return self.assign(self.tanh())
+
+    def sin_(self) -> Self:
+        """The sine."""
+        return self.assign(self.sin())
+
+    def cos_(self) -> Self:
+        """The cosine."""
+        return self.assign(self.cos())
+
+    def square_(self) -> Self:
+        """Times itself."""
+        return self.assign(self.square())
+
+    def rsqrt_(self) -> Self:
+        """One over the square root."""
+        return self.assign(self.rsqrt())
+
+    def reciprocal_(self) -> Self:
+        """One over the value."""
+        return self.assign(self.reciprocal())
+
+    def floor_(self) -> Self:
+        """Rounded down."""
+        return self.assign(self.floor())
+
+    def ceil_(self) -> Self:
+        """Rounded up."""
+        return self.assign(self.ceil())
+
+    def round_(self) -> Self:
+        """Rounded to the nearest whole number, halves to the even one."""
+        return self.assign(self.round())
+
+    def trunc_(self) -> Self:
+        """Rounded toward zero."""
+        return self.assign(self.trunc())
+
+    def tril_(self, diagonal: int = 0) -> Self:
+        """Zeros above a diagonal."""
+        return self.assign(self.tril(diagonal))
+
+    def triu_(self, diagonal: int = 0) -> Self:
+        """Zeros below a diagonal."""
+        return self.assign(self.triu(diagonal))
+
     # *** positions ***
 
     def index_add_(self, dim: int, index: Self, source: Self, *, alpha: float = 1) -> Self:

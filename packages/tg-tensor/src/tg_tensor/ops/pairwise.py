@@ -152,6 +152,14 @@ class PairwiseOps(DivisionOps):
         """See `clamp`."""
         return self.clamp(min_, max_, min=min, max=max)
 
+    def clamp_min(self, min: object) -> Self:
+        """Not below `min`."""
+        return self.clamp(min)
+
+    def clamp_max(self, max: object) -> Self:
+        """Not above `max`."""
+        return self.clamp(max_=max)
+
     def heaviside(self, values: object) -> Self:
         """0 below 0, 1 above, `values` at 0; NaN gives 0, as in PyTorch."""
         x, at_zero = self._in_order(values, False)

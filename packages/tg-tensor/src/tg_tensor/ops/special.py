@@ -292,6 +292,10 @@ class SpecialOps(TensorElementwiseOps):
         """The distance from 0."""
         return self.abs()
 
+    def sgn(self) -> Self:
+        """See `sign`."""
+        return self.sign()
+
     def fix(self) -> Self:
         """Rounded toward zero (see `trunc`)."""
         return self.trunc()
