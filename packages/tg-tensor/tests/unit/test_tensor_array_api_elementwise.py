@@ -8,6 +8,9 @@ import pytest
 from tg_tensor import Tensor, dtypes
 from tg_tensor.interop import array_api as xp
 
+# the names of the standard are NumPy's own from 2.1 on
+pytest.importorskip("numpy", minversion="2.1")
+
 Array = npt.NDArray[np.generic]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float32", "float64"]

@@ -66,6 +66,8 @@ class _Versioned(ctypes.Structure):
     )
 
 
+# NumPy takes and gives capsules with a version from 2.1 on
+_NUMPY_KNOWS_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 _PLAIN_NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
 _is_valid = ctypes.pythonapi.PyCapsule_IsValid
 _is_valid.argtypes, _is_valid.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_int
@@ -122,12 +124,9 @@ def capsule_of(
 
 
 def _capsule_by_numpy(array: Array, max_version: tuple[int, int] | None) -> object:
-    if max_version is not None and max_version[0] >= 1:
-        try:
-            return array.__dlpack__(max_version=(1, 0))  # type: ignore[misc, call-arg]
-        except TypeError:
-            # NumPy before 2.1 has no versions; every consumer takes a capsule without one
-            pass
+    if max_version is not None and max_version[0] >= 1 and _NUMPY_KNOWS_VERSIONS:
+        return array.__dlpack__(max_version=(1, 0))  # type: ignore[misc, call-arg]
+    # every consumer takes a capsule without a version
     return array.__dlpack__()  # type: ignore[misc]
 
 
@@ -181,6 +180,8 @@ def _capsule_from(exporter: Exporter, copy: bool | None) -> object:
 
     What does not know `copy` shares, so that only `copy=True` is left to do.
     """
+    if not _NUMPY_KNOWS_VERSIONS:
+        return exporter.__dlpack__()
     wishes: list[dict[str, object]] = [{"max_version": (1, 0)}, {}]
     if copy is not None:
         wishes.insert(0, {"max_version": (1, 0), "copy": copy})
