@@ -212,6 +212,10 @@ def test_exporters_from_before_versions() -> None:
     assert Tensor.from_dlpack(Old()).tolist() == [1, 2]
     assert Tensor(Old()).tolist() == [1, 2]
     assert Tensor.from_dlpack(Old(), copy=True).tolist() == [1, 2]
+    lender = Old()
+    x = Tensor.from_dlpack(lender)
+    x.assign(x + 1).realize()
+    assert x.tolist() == lender.kept.tolist() == [2, 3]
 
 
 def test_memory_of_other_devices_is_refused() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from tg_tensor.errors import ExchangeError
-from tg_tensor.interop.dlpack import array_of_exporter
+from tg_tensor.interop.dlpack import lent_by
 from tg_tensor.interop.numpy import dtype_of_array
 from tg_uop import DType
 
@@ -42,8 +42,9 @@ def _by_dlpack(value: object) -> tuple[Array, DType] | None:
     detach = getattr(value, "detach", None)
     source = detach() if callable(detach) else value
     try:
-        return array_of_exporter(source)  # type: ignore[arg-type]
+        lent = lent_by(source)  # type: ignore[arg-type]
     except (ExchangeError, BufferError, RuntimeError):
         if hasattr(value, "__array__"):
             return None
         raise
+    return lent.array, lent.dtype

@@ -8,7 +8,7 @@ bytes of the capsule that name the type are changed on the way. The layout is th
 from __future__ import annotations
 
 import ctypes
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ Array = npt.NDArray[np.generic]
 # the numbers of dlpack.h for memory that the host reaches
 HOST_DEVICE = (1, 0)
 _HOST_KINDS = frozenset((1, 3, 11, 13))
-_IS_COPIED = 1 << 1
+_READ_ONLY, _IS_COPIED = 1 << 0, 1 << 1
 # type codes of dlpack.h for what NumPy does not exchange; older producers know bfloat16 only
 _CODES = {
     dtypes.bfloat16: 4,
@@ -148,14 +148,23 @@ def _tensor_of(found: _Versioned | _Tensor) -> _Tensor:
 # *** in ***
 
 
-def array_of_exporter(exporter: Exporter, copy: bool | None = None) -> tuple[Array, DType]:
-    """An array that shares the memory of the host that an object offers, and what it holds.
+class Lent(NamedTuple):
+    """Memory of another library: an array on it, what its elements are, and who may write it."""
+
+    array: Array
+    dtype: DType
+    writable: bool
+
+
+def lent_by(exporter: Exporter, copy: bool | None = None) -> Lent:
+    """The memory of the host that an object offers.
 
     Raises `ExchangeError`, a `BufferError`, for memory of another device, for number types that
     there is no dtype for, and where only a copy could be had that `copy=False` forbids.
     """
     if isinstance(exporter, np.ndarray):
-        return exporter.copy() if copy else exporter, dtype_of_array(exporter)
+        array = exporter.copy() if copy else exporter
+        return Lent(array, dtype_of_array(array), array.flags.writeable)
     kind = int(exporter.__dlpack_device__()[0])
     if kind not in _HOST_KINDS:
         raise ExchangeError(
@@ -164,7 +173,10 @@ def array_of_exporter(exporter: Exporter, copy: bool | None = None) -> tuple[Arr
             hint="copy it to the host in the library that has it",
         )
     capsule = _capsule_from(exporter, copy)
-    tensor = _tensor_of(_fields(capsule))
+    found = _fields(capsule)
+    # a capsule without a version does not say that nobody may write; NumPy then forbids it
+    writable = isinstance(found, _Tensor) or not found.flags & _READ_ONLY
+    tensor = _tensor_of(found)
     narrow = _OF_CODE.get((tensor.code, tensor.bits))
     if tensor.lanes == 1 and narrow is not None:
         tensor.code = 1
@@ -172,7 +184,7 @@ def array_of_exporter(exporter: Exporter, copy: bool | None = None) -> tuple[Arr
         array = np.from_dlpack(_Carrier(capsule))  # type: ignore[arg-type]
     except (RuntimeError, BufferError, TypeError) as error:
         raise ExchangeError(protocol="DLPack", reason=str(error)) from error
-    return array, dtype_of_array(array) if narrow is None else narrow
+    return Lent(array, dtype_of_array(array) if narrow is None else narrow, writable)
 
 
 def _capsule_from(exporter: Exporter, copy: bool | None) -> object:
@@ -199,21 +211,18 @@ class LentMemory(Memory):
 
     __slots__ = ("writable",)
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: Array, writable: bool) -> None:
         super().__init__(array.ctypes.data, array.nbytes, owner=array)
-        self.writable = bool(array.flags.writeable)
+        self.writable = writable
 
 
-def shared_node(
-    array: Array, device: str, dtype: DType | None = None, copy: bool | None = None
-) -> UOp:
+def shared_node(lent: Lent, device: str, copy: bool | None = None) -> UOp:
     """A buffer on the memory of an array, kept alive; a copy where it cannot be shared.
 
-    Axes in any order and direction can be shared, gaps between the elements cannot. `dtype` says
-    what the elements are, where the array only has words of the size. Raises `ExchangeError` where
-    `copy=False` forbids the copy that is needed.
+    Axes in any order and direction can be shared, gaps between the elements cannot. Raises
+    `ExchangeError` where `copy=False` forbids the copy that is needed.
     """
-    kind = dtype_of_array(array) if dtype is None else dtype
+    array, kind, writable = lent
     reversed_axes = tuple(a for a, s in enumerate(array.strides) if s < 0 and array.shape[a] > 1)
     forward = np.flip(array, reversed_axes) if reversed_axes else array
     order = sorted(range(array.ndim), key=lambda axis: (-forward.strides[axis], axis))
@@ -225,7 +234,10 @@ def shared_node(
         return node_of_array(array, device, kind)
     node = UOp.new_buffer(device, packed.size, kind)
     options = BufferSpec(external_ptr=packed.ctypes.data)
-    attach(node, Buffer(device, packed.size, kind, opaque=LentMemory(packed), options=options))
+    attach(
+        node,
+        Buffer(device, packed.size, kind, opaque=LentMemory(packed, writable), options=options),
+    )
     seen = node.reshape(packed.shape)
     if order != list(range(array.ndim)):
         seen = seen.permute([order.index(axis) for axis in range(array.ndim)])

@@ -22,8 +22,8 @@ from tg_tensor.interop.dlpack import (
     HOST_DEVICE,
     Exporter,
     LentMemory,
-    array_of_exporter,
     capsule_of,
+    lent_by,
     shared_node,
     words_of,
 )
@@ -154,8 +154,7 @@ class ExchangeOps(StandardOps):
         Memory that is lent for reading only can be read, not written. Raises `ExchangeError`, a
         `BufferError`, for memory that is not the host's and where `copy=False` cannot be had.
         """
-        array, dtype = array_of_exporter(exporter, copy)
-        return cls._of(shared_node(array, _one_device(device), dtype, copy))
+        return cls._of(shared_node(lent_by(exporter, copy), _one_device(device), copy))
 
     @classmethod
     def from_blob(cls, ptr: int, shape: int | Sequence[int], **kwargs: object) -> Self:
