@@ -129,6 +129,14 @@ ROWS: tuple[Row, ...] = (
         moved("x.hsplit((1, 2))"),
         bad={"Tensor.ones(2, 3).hsplit(2)": "TgError"},
     ),
+    row("split_with_sizes", moved("x.split_with_sizes([1, 3], 2)")),
+    row(
+        "sum_to_size",
+        like_torch("x.sum_to_size(3)", x=num(2, 3)),
+        like_torch("x.sum_to_size((2, 1))", x=num(2, 3)),
+        bad={"Tensor.ones(2, 3).sum_to_size(2)": "ShapeError"},
+    ),
+    row("diagflat", like_torch("x.diagflat(-1)", "T.diagflat(x, -1)", x=num(2, 2))),
     row("vsplit", moved("x.vsplit(2)"), bad={"Tensor.ones(3).vsplit(3)": "TgError"}),
     row("dsplit", moved("x.dsplit(2)"), bad={"Tensor.ones(3).dsplit(3)": "TgError"}),
     row(

@@ -54,6 +54,11 @@ ROWS: tuple[Row, ...] = (
         bad={"Tensor.ones(3).put(Tensor([0, 1]), Tensor.ones(3))": "TgError"},
     ),
     row(
+        "index_put",
+        like_torch("x.index_put((i,), y)", x=num(4, 3), i=fixed((0, 2, 1)), y=num(3, 3)),
+        like_torch("x.index_put((i, i), y, accumulate=True)", x=num(4, 3), i=ROW_INDEX, y=num(3)),
+    ),
+    row(
         "masked_scatter",
         like_torch("x.masked_scatter(m, y)", x=num(3, 4), m=bools(3, 4), y=num(12), dtypes=ALL),
     ),

@@ -39,6 +39,9 @@ def second_name(name: str, first: str, x: Input | None = None) -> Row:
 
 
 ROWS: tuple[Row, ...] = (
+    second_name("sgn", "sign"),
+    row("clamp_min", line("x.clamp_min(0.5)")),
+    row("clamp_max", line("x.clamp_max(0.5)")),
     row("expm1", curve("x.expm1()"), like_torch("x.expm1()", x=values((1e-6, -1e-6, 1e-3, 0.0)))),
     row(
         "log1p",
