@@ -271,10 +271,10 @@ class PoolOps(ConvTransposeOps):
         flat_indices = indices.reshape((*batch, 1, -1))
         position = self._iota(math.prod(sizes), self.device, dtypes.int32).unsqueeze(-1)
         hits = position.cast(indices.dtype).eq(flat_indices)
-        turn = self._iota(flat_indices.shape[-1], self.device, dtypes.int32) + 1
-        last = hits.where(turn, 0).max(-1, keepdim=True)
-        chosen = last.eq(turn).where(flat_values, False)
-        return chosen._only_one(chosen.ndim - 1).reshape((*batch, *sizes))
+        # windows that share their largest element have the same value for it
+        largest = hits.where(flat_values, self.dtype.min).max(-1)
+        restored = hits.any(-1).where(largest, False)
+        return restored.reshape((*batch, *sizes))
 
     def _pool_padding(
         self, op: str, padding: Sizes, windows: Sequence[Window], ceil_mode: bool
