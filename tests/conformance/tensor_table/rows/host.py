@@ -186,11 +186,6 @@ ROWS: tuple[Row, ...] = (
     ),
     row("__array_namespace__", "Tensor([1]).__array_namespace__().asarray([1]).tolist() == [1]"),
     row(
-        "__buffer__",
-        "bytes(Tensor([1, 2], dtype='int8').__buffer__(0)) == bytes([1, 2])",
-        deviations="`memoryview(tensor)` from Python 3.12 on.",
-    ),
-    row(
         "__complex__",
         "complex(Tensor([1.5])) == 1.5",
         bad={"complex(Tensor([1, 2]))": "ElementCountError"},

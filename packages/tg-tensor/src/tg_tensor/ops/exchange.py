@@ -1,4 +1,4 @@
-"""Exchange with Python and other libraries: arrays, DLPack, buffers, copies, pickles."""
+"""Exchange with Python and other libraries: arrays, DLPack, addresses, copies, pickles."""
 
 from __future__ import annotations
 
@@ -101,7 +101,10 @@ class ExchangeOps(StandardOps):
         copied = np.frombuffer(bytes(self._raw_bytes(share=True)), words).reshape(shape).copy()
         return copied, f"the values on {self.device} are not in memory that the host can share"
 
-    # *** DLPack and buffers ***
+    # *** DLPack and addresses ***
+
+    # There is no `__buffer__` and no `__array_interface__`: NumPy asks these before `__array__`,
+    # and would then share the memory without being asked to. `data()` is the memoryview.
 
     def __dlpack__(
         self,
@@ -140,10 +143,6 @@ class ExchangeOps(StandardOps):
     def __dlpack_device__(self) -> tuple[int, int]:
         """Memory of the host."""
         return HOST_DEVICE
-
-    def __buffer__(self, flags: int) -> memoryview:
-        """For `memoryview(tensor)` from Python 3.12 on; before, `data()` gives the same."""
-        return self.data()
 
     @classmethod
     def from_dlpack(
