@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tg_codegen.optimize.linear_index import is_single_index, linear_form, split_gate
+from tg_codegen.linear_index import is_single_index, linear_form, split_gate
 from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops, replace_nodes
 from tg_uop import AxisType, Ops, UOp, dtypes
 

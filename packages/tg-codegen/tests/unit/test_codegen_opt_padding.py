@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tg_codegen.optimize.linear_index import split_gate
+from tg_codegen.linear_index import split_gate
 from tg_codegen.optimize.padding import free_of_padding
 from tg_uop import AxisType, KernelInfo, Ops, UOp, dtypes
 

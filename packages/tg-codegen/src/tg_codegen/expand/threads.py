@@ -13,7 +13,7 @@ from tg_uop.ir.args import RangeArg
 
 from tg_codegen.expand.grid import keep_only_ranges_closed
 from tg_codegen.expand.loops import axis_order
-from tg_codegen.optimize.linear_index import split_gate
+from tg_codegen.linear_index import split_gate
 
 CORE_ID = "core_id"
 

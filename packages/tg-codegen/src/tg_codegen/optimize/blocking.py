@@ -15,7 +15,7 @@ from math import prod
 
 from tg_uop import AxisType, Ops, UOp, dtypes
 
-from tg_codegen.optimize.linear_index import linear_form, split_gate
+from tg_codegen.linear_index import linear_form, split_gate
 from tg_codegen.optimize.loop_nest import LoopNest, identity_element, is_staging_copy
 from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops, replace_nodes
 from tg_codegen.optimize.staging import StagingRefusal, free_scratch, free_slot

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tg_uop import AxisType, KernelInfo, Ops, UOp, dtypes, sint
 
-from tg_codegen.optimize.linear_index import LinearForm, is_single_index, linear_form, split_gate
+from tg_codegen.linear_index import LinearForm, is_single_index, linear_form, split_gate
 from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops
 from tg_codegen.target.caps import Capabilities
 

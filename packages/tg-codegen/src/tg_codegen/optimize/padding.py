@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tg_uop import Ops, PtrDType, UOp
 
-from tg_codegen.optimize.linear_index import is_single_index, split_gate
+from tg_codegen.linear_index import is_single_index, split_gate
 from tg_codegen.optimize.loop_rewrite import replace_nodes
 
 

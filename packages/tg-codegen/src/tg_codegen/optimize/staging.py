@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tg_uop import AddrSpace, AxisType, GroupOp, Ops, PtrDType, UOp, dtypes
 
-from tg_codegen.optimize.linear_index import (
+from tg_codegen.linear_index import (
     LinearForm,
     is_single_index,
     linear_form,

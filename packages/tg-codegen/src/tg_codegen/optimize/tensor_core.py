@@ -20,7 +20,7 @@ from math import prod
 from tg_uop import AxisType, DType, Ops, UOp, dtypes
 from tg_uop.ir.args import TileProduct
 
-from tg_codegen.optimize.linear_index import is_single_index, linear_form, split_gate
+from tg_codegen.linear_index import is_single_index, linear_form, split_gate
 from tg_codegen.optimize.loop_nest import LoopNest
 from tg_codegen.optimize.loop_rewrite import LoopReplacement, replace_loops, replace_nodes
 from tg_codegen.optimize.staging import free_slot

@@ -7,7 +7,7 @@ from math import prod
 
 from tg_uop import GroupOp, Ops, UOp
 
-from tg_codegen.optimize.linear_index import linear_form, split_gate
+from tg_codegen.linear_index import linear_form, split_gate
 from tg_codegen.optimize.loop_nest import LoopNest
 
 
