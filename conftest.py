@@ -17,7 +17,7 @@ settings.load_profile("tg")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--update-golden` writes the recorded outputs; `--full` sweeps the whole conformance table."""
+    """`--update-golden` writes recorded outputs; `--full` sweeps all of the conformance table."""
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
     parser.addoption("--full", action="store_true", help="sweep every dtype, shape and layout")
 

@@ -75,7 +75,7 @@ def by_torch(
 ) -> Expected:
     """The results of the PyTorch expression, and gradients of a weighted sum of them."""
     assert case.torch is not None
-    if not case.widened and variation.dtype in _WIDENED:
+    if variation.dtype in _WIDENED and variation.dtype not in case.widened:
         try:
             return _ask_torch(torch, case, variation, inputs, gradient, {})
         except (RuntimeError, NotImplementedError, TypeError):

@@ -12,6 +12,7 @@ from tg_uop import DType, Ops, UOp
 from tg_uop.context import NO_MEMORY_PLANNER, TC
 from tg_uop.ir.walk import toposort
 
+from tg_tensor.custom.tracing import refuse_stand_ins
 from tg_tensor.engine.promises import refuse_early
 from tg_tensor.engine.run import run_linear
 from tg_tensor.multi.rules import per_device, shards_of
@@ -49,6 +50,7 @@ def schedule(sinks: Sequence[UOp], live: Iterable[UOp] = ()) -> Schedule:
     empty = {sink: _of_nothing(sink) for sink in sinks if is_empty(sink)}
     wanted = list(dict.fromkeys(sink for sink in sinks if sink not in empty))
     order = toposort(wanted, lambda node: node.op not in KERNELS)
+    refuse_stand_ins(order)
     protection = protect(order, wanted, live)
     wanted = list(dict.fromkeys([*wanted, *protection.extra]))
     options = ScheduleOptions(

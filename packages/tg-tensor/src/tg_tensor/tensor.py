@@ -145,7 +145,7 @@ class Tensor(ExchangeOps):
         no Tensor below requires a gradient.
         """
         seed = self._incoming(gradient)
-        wanting = [t for t in live_tensors() if t.requires_grad]
+        wanting = [t for t in live_tensors() if t.requires_grad and isinstance(t, Tensor)]
         found = gradients(self.uop, seed, [t.uop for t in wanting])
         found |= flat_gradients(self.uop, [t.uop for t in wanting if t.uop not in found])
         if not found:
@@ -161,7 +161,9 @@ class Tensor(ExchangeOps):
                 fresh = tensor._of(flowing)
                 known = tensor.grad
                 # in place, so that whoever holds the gradient (a captured step) sees the sum
-                tensor.grad = fresh if known is None else known.assign(known + fresh)
+                total = fresh if known is None else known + fresh
+                is_placed = known is not None and known.uop._device is not None
+                tensor.grad = known.assign(total) if known is not None and is_placed else total
         return self
 
     # *** devices ***

@@ -61,8 +61,11 @@ def _shown(name: object) -> str:
     return f"({', '.join(entries)})"
 
 
-class DTypeError(TgError):
-    """A dtype that an operation cannot have, or dtypes that do not go together."""
+class DTypeError(TgError, TypeError, RuntimeError):
+    """A dtype that an operation cannot have, or dtypes that do not go together.
+
+    NumPy has a `TypeError` here, PyTorch a `RuntimeError`: code that expects either catches this.
+    """
 
     def __init__(self, *, what: str, dtypes: Sequence[object], reason: str, hint: str = "") -> None:
         self.what = what
@@ -88,8 +91,11 @@ class UnknownDTypeError(TgError, KeyError):
         return f"there is no dtype named {self.name!r}; the names are {_listed(self.known)}"
 
 
-class ShapeError(TgError, ValueError):
-    """Shapes that do not fit the operation."""
+class ShapeError(TgError, ValueError, RuntimeError):
+    """Shapes that do not fit the operation.
+
+    NumPy has a `ValueError` here, PyTorch a `RuntimeError`: code that expects either catches this.
+    """
 
     def __init__(self, *, op: str, shapes: Sequence[object], reason: str, hint: str = "") -> None:
         self.op = op
@@ -101,6 +107,10 @@ class ShapeError(TgError, ValueError):
     def explain(self) -> str:
         text = f"{self.op} on shapes {_listed(self.shapes)}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis that the shape does not have; as NumPy's, an `IndexError` too."""
 
 
 class IndexRangeError(TgError, IndexError):

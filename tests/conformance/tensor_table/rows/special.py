@@ -66,7 +66,11 @@ ROWS: tuple[Row, ...] = (
     row("digamma", curve("x.digamma()", x=positive(high=9), special=False, tolerance=1e-4)),
     row("i0", curve("x.i0()", "T.special.i0(x)", special=False, tolerance=1e-4)),
     row("frac", curve("x.frac()", special=False)),
-    row("signbit", like_torch("x.signbit()", x=num(), shapes=UNARY, special=True, gradient=False)),
+    row(
+        "signbit",
+        like_torch("x.signbit()", x=num(), shapes=UNARY, dtypes=WIDE, special=True, gradient=False),
+        like_torch("x.signbit()", x=num(17), gradient=False),
+    ),
     row("frexp", like_numpy("x.frexp()", "np.frexp(x)", x=num(17), dtypes=WIDE)),
     row(
         "nan_to_num",

@@ -56,12 +56,21 @@ def gradients(root: UOp, seed: UOp, targets: Sequence[UOp]) -> dict[UOp, UOp]:
 def flat_gradients(root: UOp, targets: Sequence[UOp]) -> dict[UOp, UOp]:
     """Zeros for the targets that `root` depends on only through steps, such as rounding.
 
-    What lies behind DETACH or an integer is no dependence.
+    What lies behind DETACH or an integer is no dependence, nor what a gradient function of a user
+    gives no gradient for.
     """
     if not targets:
         return {}
-    below = toposort((root,), lambda node: node.op is not Ops.DETACH and not node.dtype.is_int)
+    below = toposort((root,), _leads_on)
     return {target: target.const_like(0) for target in targets if target in below}
+
+
+def _leads_on(node: UOp) -> bool:
+    if node.op is Ops.DETACH or node.dtype.is_int:
+        return False
+    if node.op is Ops.AFTER:
+        return custom_call(node) is None
+    return node.op is not Ops.FUNCTION
 
 
 def _add(

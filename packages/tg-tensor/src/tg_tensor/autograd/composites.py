@@ -8,11 +8,12 @@ is the convolution with mirrored weights, in one kernel.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, final
 
 from tg_uop import Ops, UOp
+from tg_uop.ir.walk import toposort
 from tg_uop.methods.movement import MovementMixin
 from tg_uop.methods.windows import Window, slide, unslide
 
@@ -34,7 +35,9 @@ _slid: weakref.WeakKeyDictionary[UOp, Slid] = weakref.WeakKeyDictionary()
 def slide_noted(source: UOp, windows: Sequence[Window]) -> UOp:
     """`slide`, remembered for the gradient."""
     result = slide(source, windows)
-    if not all(window.is_disjoint for window in windows):
+    slid = source.shape[source.ndim - len(windows) :]
+    known = all(isinstance(size, int) for size in slid)
+    if known and not all(window.is_disjoint for window in windows):
         _slid[result] = Slid(source, tuple(windows))
     return result
 
@@ -83,3 +86,28 @@ def _below_sum(grad: UOp) -> tuple[UOp, int]:
             order = [len(axes) + axis for axis in view.permute_order]
             value = value.permute([*range(len(axes)), *order])
     return value, len(axes)
+
+
+def rebuilt(
+    roots: Sequence[UOp], replaced: Mapping[UOp, UOp], tag_of: Callable[[UOp], object] | None = None
+) -> list[UOp]:
+    """The graphs with nodes replaced, like `substitute`; what nodes are remembered as goes along.
+
+    `tag_of` gives the nodes that are made anew a tag, None for the one that they have.
+    """
+    found: dict[UOp, UOp] = dict(replaced)
+    for node in toposort(roots, lambda n: n not in replaced):
+        if node in found:
+            continue
+        operands = tuple(found[operand] for operand in node.src)
+        tag = None if tag_of is None else tag_of(node)
+        if operands == node.src and tag is None:
+            found[node] = node
+            continue
+        fresh = UOp(node.op, node.dtype, operands, node.arg, node.tag if tag is None else tag)
+        fresh.source_line = fresh.source_line or node.source_line
+        found[node] = fresh
+        slid = _slid.get(node)
+        if slid is not None and slid.source in found:
+            _slid[fresh] = Slid(found[slid.source], slid.windows)
+    return [found[root] for root in roots]

@@ -1,35 +1,47 @@
-"""How values that were computed early came about, so that `loss.item(); loss.backward()` works.
+"""How values that were computed early came about, so that `y.realize(); y.sum().backward()` works.
 
 Realizing replaces a value's graph by memory. Where the graph depends on a Tensor that requires a
 gradient, it is kept beside the memory, and a gradient that reaches the memory goes on in the
 graph. A graph that reads memory which was overwritten since is dropped: it no longer says how the
-value came about.
+value came about. So are graphs that lead to nothing but dropped ones, and those whose memory is
+gone.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tg_uop import Ops, UOp
 from tg_uop.ir.walk import toposort
 
-# enough for what a program looks at before it asks for gradients; older graphs are let go, so that
-# a long list of results does not keep everything alive that it was computed from
-_MOST_GRAPHS = 128
+from tg_tensor.autograd.functional import without_writes
+from tg_tensor.schedule.hazards import version_of
+
+# what a program keeps at once; a program that never lets go of its results is not to keep
+# everything that they were computed from
+_MOST_GRAPHS = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A graph, the memory that it reads, and whether all Tensors that want gradients lie there."""
+    """A graph, and what it leads to: Tensors that want gradients, memory that has a graph."""
 
     graph: UOp
-    memory: frozenset[UOp]
-    settled: bool
+    has_leaf: bool
+    below: tuple[UOp, ...]
 
+
+Dependents = weakref.WeakKeyDictionary[UOp, "weakref.WeakSet[UOp]"]
 
 _graphs: weakref.WeakKeyDictionary[UOp, Kept] = weakref.WeakKeyDictionary()
+_readers: Dependents = weakref.WeakKeyDictionary()
+"""For each BUFFER the memory whose graphs read it."""
+_users: Dependents = weakref.WeakKeyDictionary()
+"""For memory that has a graph the memory whose graphs lead to it."""
+_unsettled: weakref.WeakSet[UOp] = weakref.WeakSet()
+"""Memory whose graphs lead to Tensors that are not computed yet."""
 
 
 def graph_behind(node: UOp) -> UOp | None:
@@ -38,41 +50,88 @@ def graph_behind(node: UOp) -> UOp | None:
     return None if kept is None else kept.graph
 
 
-def remember(memory: UOp, graph: UOp, leaves: set[UOp]) -> None:
-    """Keep the graph of a value that was computed, if a gradient may be asked for."""
-    if memory is graph:
+def remember(
+    computed: Sequence[tuple[UOp, UOp]], replaced: Mapping[UOp, UOp], leaves: set[UOp]
+) -> None:
+    """Keep the graphs of values that were computed, if a gradient may be asked for.
+
+    `computed` has the memory and the graph of each, `replaced` what stands for the nodes of the
+    graphs now, `leaves` the nodes of the Tensors that require gradients.
+    """
+    overwritten = {version_of(node.src[0]) for node in replaced if node.op is Ops.AFTER}
+    for memory, value in computed:
+        if memory is value:
+            continue
+        graph = without_writes(value) if version_of(value).op is Ops.AFTER else value
+        if not overwritten.isdisjoint(_read(graph, replaced)):
+            continue
+        if graph in replaced:
+            src = UOp.sink(*graph.src).substitute(replaced).src if graph.src else ()
+            graph = graph.replace(src=src)
+        else:
+            graph = graph.substitute(replaced)
+        _keep(memory, graph, leaves)
+
+
+def _read(graph: UOp, replaced: Mapping[UOp, UOp]) -> list[UOp]:
+    """The nodes of a graph that stay when what was computed below it is replaced."""
+    order = toposort((graph,), lambda node: node is graph or node not in replaced)
+    return [node for node in order if node not in replaced]
+
+
+def _keep(memory: UOp, graph: UOp, leaves: set[UOp]) -> None:
+    order = toposort((graph,))
+    if memory in order:
+        # the value is what lay in memory already: it came about before
         return
-    kept = _described(graph, leaves)
-    if kept is None:
+    below = tuple(node for node in order if node in _graphs)
+    found = [node for node in order if node in leaves]
+    if not (found or below):
         return
     while len(_graphs) >= _MOST_GRAPHS:
-        del _graphs[next(iter(_graphs))]
-    _graphs[memory] = kept
-
-
-def _described(graph: UOp, leaves: set[UOp]) -> Kept | None:
-    """None when no Tensor that wants a gradient lies below."""
-    order = toposort((graph,))
-    found = [node for node in order if node in leaves or graph_behind(node) is not None]
-    if not found:
-        return None
-    memory = frozenset(node for node in order if node.op is Ops.BUFFER)
-    return Kept(graph, memory, all(node.base.op is Ops.BUFFER for node in found))
+        _drop([next(iter(_graphs))])
+    _graphs[memory] = Kept(graph, bool(found), below)
+    for node in order:
+        if node.op is Ops.BUFFER:
+            _readers.setdefault(node, weakref.WeakSet()).add(memory)
+    for node in below:
+        _users.setdefault(node, weakref.WeakSet()).add(memory)
+    if any(node.base.op is not Ops.BUFFER for node in found):
+        _unsettled.add(memory)
 
 
 def follow(replaced: Mapping[UOp, UOp]) -> None:
     """Put what was computed into the kept graphs, and drop those whose memory was overwritten."""
     if not _graphs:
         return
-    written = frozenset(_written_memory(replaced))
-    for memory, kept in list(_graphs.items()):
-        if not written.isdisjoint(kept.memory):
-            del _graphs[memory]
-        elif not kept.settled:
-            operands = tuple(s.substitute(replaced) for s in kept.graph.src)
-            if operands != kept.graph.src:
-                graph = kept.graph.replace(src=operands)
-                _graphs[memory] = Kept(graph, kept.memory, False)
+    for buffer in set(_written_memory(replaced)):
+        _drop(list(_readers.pop(buffer, ())))
+    for memory in list(_unsettled):
+        kept = _graphs.get(memory)
+        if kept is None:
+            _unsettled.discard(memory)
+            continue
+        operands = tuple(s.substitute(replaced) for s in kept.graph.src)
+        if operands != kept.graph.src:
+            graph = kept.graph.replace(src=operands)
+            _graphs[memory] = Kept(graph, kept.has_leaf, kept.below)
+            for node in toposort((graph,)):
+                if node.op is Ops.BUFFER:
+                    _readers.setdefault(node, weakref.WeakSet()).add(memory)
+
+
+def _drop(memories: list[UOp]) -> None:
+    """Let go of graphs, and of those that then lead to no Tensor that requires a gradient."""
+    while memories:
+        memory = memories.pop()
+        if _graphs.pop(memory, None) is None:
+            continue
+        for user in list(_users.pop(memory, ())):
+            kept = _graphs.get(user)
+            if kept is None or kept.has_leaf:
+                continue
+            if not any(node in _graphs for node in kept.below):
+                memories.append(user)
 
 
 def _written_memory(replaced: Mapping[UOp, UOp]) -> Iterable[UOp]:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from typing import cast, final
 
 from tg_uop import Ops, UOp
 from tg_uop.ir.args import CallArg, ParamArg
 
 from tg_tensor.custom.errors import CustomError
-from tg_tensor.jit.containers import Found, TensorLike, leaves, leaves_of, rebuild
+from tg_tensor.custom.trace import Trace, key_of, purge, trace_function
+from tg_tensor.jit.containers import TensorLike, leaves, rebuild
 
-Trace = tuple[tuple[UOp, ...], object, "type[TensorLike] | None"]
-"""The bodies in terms of PARAMs, the result with stand-ins for tensors, the class of tensors."""
+MOST_TRACES = 64
+"""Calls that differ to remember for one function; the one used least recently goes."""
 
 
 @final
 class Function:
-    """A traced function: calls with alike arguments reuse the graph without running Python code."""
+    """A traced function: calls with alike arguments reuse the graph without running Python code.
+
+    Tensors that it reaches by other ways than its arguments (`allow_implicit`) are looked up at
+    each call. With `precompile` its results and arguments have memory of their own, so that the
+    kernels inside are the same at every call, whatever stands around it; with
+    `precompile_backward` that holds for gradients.
+    """
 
     def __init__(
         self,
@@ -29,77 +37,88 @@ class Function:
         allow_implicit: bool = False,
         grad_fxn: Callable[..., object] | None = None,
     ) -> None:
+        """Raises `CustomError` for what is no function."""
+        if not callable(fxn):
+            raise CustomError(
+                function=repr(fxn),
+                reason=f"{type(fxn).__name__} is no function",
+                hint="use function(f) or @function",
+            )
         self.fxn = fxn
         self.precompile = precompile
         self.precompile_backward = precompile_backward
         self.allow_implicit = allow_implicit
         self.grad_fxn = grad_fxn
-        self._traces: dict[Hashable, Trace] = {}
+        self._traces: OrderedDict[Hashable, Trace] = OrderedDict()
         functools.update_wrapper(self, fxn)
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., object]:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: object, **kwargs: object) -> object:
-        """The function's result, in terms of the arguments.
+        """The function's result, in terms of the arguments; what it writes to them is written.
 
-        Raises `CustomError` when it uses a tensor that is no argument and `allow_implicit` is off.
+        Raises `CustomError` when it uses a tensor that is no argument and `allow_implicit` is off,
+        or asks for a value while it is traced.
         """
         found = leaves(args, kwargs)
         tensors = [tensor for _, tensor in found.tensors]
-        if not tensors:
-            return self.fxn(*args, **kwargs)
-        key = _key(tensors, found)
+        key = key_of(tensors, found)
         trace = self._traces.get(key)
-        if trace is None:
-            trace = self._traced(args, kwargs, tensors)
-            self._traces[key] = trace
-        bodies, template, kind = trace
-        results = iter(self._applied(bodies, [tensor.uop for tensor in tensors]))
-        if kind is None:
-            return template
-        make = kind.from_uop
-        return rebuild(template, lambda _: make(next(results)))
+        if trace is not None and trace.fits():
+            self._traces.move_to_end(key)
+        else:
+            trace = trace_function(self.fxn, self._name, args, kwargs, tensors)
+            if not self.allow_implicit:
+                trace.refuse_implicit(self._name)
+            self._remember(key, trace)
+        results = self._applied(trace, tensors, found.variables)
+        return self._handed_out(trace, tensors, results)
 
-    def _traced(
-        self, args: Sequence[object], kwargs: Mapping[str, object], tensors: Sequence[TensorLike]
-    ) -> Trace:
-        params = [
-            UOp.param(slot, t.uop.dtype, t.uop.shape, t.uop._device)  # type: ignore[arg-type]
-            for slot, t in enumerate(tensors)
-        ]
-        before = [tensor.uop for tensor in tensors]
-        for tensor, param in zip(tensors, params, strict=True):
-            tensor.uop = param
-        try:
-            result = self.fxn(*args, **kwargs)
-            produced = [tensor for _, tensor in leaves_of(result).tensors]
-            bodies = tuple(tensor.uop for tensor in produced)
-        finally:
-            for tensor, node in zip(tensors, before, strict=True):
-                tensor.uop = node
-        if not self.allow_implicit:
-            self._check_closed(bodies)
-        kind = type(produced[0]) if produced else None
-        return bodies, rebuild(result, _Stand.of), kind
+    def _remember(self, key: Hashable, trace: Trace) -> None:
+        self._traces.pop(key, None)
+        if not trace.is_reusable:
+            return
+        purge(self._traces)
+        while len(self._traces) >= MOST_TRACES:
+            self._traces.popitem(last=False)
+        self._traces[key] = trace
 
-    def _check_closed(self, bodies: Sequence[UOp]) -> None:
-        for body in bodies:
-            for node in body.toposort():
-                if node.op is Ops.BUFFER:
-                    raise CustomError(
-                        function=self._name,
-                        reason=f"it reads a tensor of shape {node.shape} that is no argument",
-                        hint="pass it as an argument, or allow it with allow_implicit=True",
-                    )
-
-    def _applied(self, bodies: Sequence[UOp], arguments: Sequence[UOp]) -> list[UOp]:
+    def _applied(
+        self, trace: Trace, tensors: Sequence[TensorLike], variables: Sequence[tuple[str, UOp]]
+    ) -> list[UOp]:
+        """The bodies with arguments in place of the stand-ins."""
+        arguments = [self._argument(tensor.uop) for tensor in tensors]
+        implicit = dict(zip(trace.implicit_params, trace.implicit_nodes(), strict=True))
+        bound = trace.rebinding([*arguments, *(node for _, node in variables)])
         if self.grad_fxn is None:
-            return [with_arguments(body, arguments) for body in bodies]
-        results = UOp(Ops.TUPLE, src=tuple(bodies))
+            names = {**dict(zip(trace.params, arguments, strict=True)), **implicit, **bound}
+            return [self._result(body.substitute(names)) for body in trace.bodies]
+        bodies = tuple(body.substitute({**implicit, **bound}) for body in trace.bodies)
         arg = CallArg(self._name, self.grad_fxn, self.precompile)
-        applied = UOp(Ops.FUNCTION, src=(results, *arguments), arg=arg)
-        return [applied.gettuple(position) for position in range(len(bodies))]
+        applied = UOp(Ops.FUNCTION, src=(UOp(Ops.TUPLE, src=bodies), *arguments), arg=arg)
+        return [self._result(applied.gettuple(position)) for position in range(len(bodies))]
+
+    def _argument(self, node: UOp) -> UOp:
+        if self.precompile_backward:
+            node = node.contiguous_backward()
+        return node.contiguous() if self.precompile and node.dtype.itemsize else node
+
+    def _result(self, node: UOp) -> UOp:
+        if self.precompile_backward:
+            node = node.contiguous_backward()
+        return node.contiguous() if self.precompile else node
+
+    def _handed_out(
+        self, trace: Trace, tensors: Sequence[TensorLike], results: Sequence[UOp]
+    ) -> object:
+        if trace.kind is None:
+            return trace.template
+        make = trace.kind.from_uop
+        for target, node in zip(trace.targets(tensors), results[trace.count :], strict=True):
+            target.assign(make(node))  # type: ignore[attr-defined]
+        fresh = iter(results[: trace.count])
+        return rebuild(trace.template, lambda _: make(next(fresh)))
 
     @property
     def _name(self) -> str:
@@ -107,12 +126,21 @@ class Function:
 
 
 def with_arguments(body: UOp, arguments: Sequence[UOp]) -> UOp:
-    """A body with its PARAMs replaced by arguments."""
-    found = {
-        node: arguments[cast(ParamArg, node.arg).slot]
-        for node in body.toposort(_outside_of_kernels)
-        if node.op is Ops.PARAM
-    }
+    """An expression of stand-ins (see `Tensor.as_param`) with arguments in their places.
+
+    Raises `CustomError` for a stand-in without an argument.
+    """
+    found: dict[UOp, UOp] = {}
+    for node in body.toposort(_outside_of_kernels):
+        if node.op is not Ops.PARAM or cast(ParamArg, node.arg).name is not None:
+            continue
+        slot = cast(ParamArg, node.arg).slot
+        if slot >= len(arguments):
+            raise CustomError(
+                function="call",
+                reason=f"the expression uses argument {slot}, {len(arguments)} were given",
+            )
+        found[node] = arguments[slot]
     return body.substitute(found)
 
 
@@ -137,35 +165,3 @@ def function(
         grad_fxn=grad_fxn,
     )
     return make if fxn is None else make(fxn)
-
-
-class _Stand:
-    """Stands in a result for a tensor."""
-
-    uop = UOp(Ops.NOOP)
-
-    @classmethod
-    def from_uop(cls, y: UOp, **kwargs: object) -> _Stand:
-        """A stand-in for any node."""
-        return cls()
-
-    @classmethod
-    def of(cls, tensor: TensorLike) -> TensorLike:
-        """A stand-in for a tensor."""
-        return cast(TensorLike, cls())
-
-
-def _key(tensors: Sequence[TensorLike], found: Found) -> Hashable:
-    shapes = tuple((t.uop.shape, t.uop.dtype, t.uop._device) for t in tensors)
-    same: dict[int, int] = {}
-    aliases = tuple(same.setdefault(id(t), len(same)) for t in tensors)
-    constants = tuple(_hashable(value) for _, value in found.constants)
-    return shapes, aliases, constants, tuple(variable for _, variable in found.variables)
-
-
-def _hashable(value: object) -> Hashable:
-    try:
-        hash(value)
-    except TypeError:
-        return (type(value), id(value))
-    return (type(value), value)

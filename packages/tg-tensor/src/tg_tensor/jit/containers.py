@@ -84,6 +84,13 @@ def leaves_of(value: object) -> Found:
     return found
 
 
+def constants_of(name: Path, value: object) -> list[tuple[Path, object]]:
+    """The leaves of a value that are neither Tensors nor variables."""
+    found = Found()
+    _collect(name, value, found)
+    return found.constants
+
+
 def _collect(path: Path, value: object, found: Found) -> None:
     stack = [(path, value)]
     while stack:

@@ -10,7 +10,6 @@ from tg_uop.context import BEAM, DEBUG, JITBEAM, Context
 from tg_uop.ir.infer import symbolic
 
 from tg_tensor.engine.buffers import attach, watchers
-from tg_tensor.jit.bound import OfInstance
 from tg_tensor.jit.capture import CallRecorder, Step, finish_step
 from tg_tensor.jit.conditions import Conditions
 from tg_tensor.jit.containers import Found, TensorLike, leaves_of, rebuild
@@ -26,7 +25,7 @@ from tg_tensor.jit.outside import (
 )
 from tg_tensor.jit.proxies import Placeholder, Proxies
 from tg_tensor.jit.replay import SINGLE, Captured
-from tg_tensor.jit.watch import Reached, Watch, moved_meanwhile, reached_tensors
+from tg_tensor.jit.watch import Reached, Watch, moved_meanwhile, reached_tensors, roots_of
 from tg_tensor.ops.core import live_tensors
 from tg_tensor.realize import recorders
 
@@ -75,7 +74,7 @@ class Recording:
         bases = [place.buffer for place in stand_ins]
         copies = copies_of_read(bases)
         outside = readers()
-        reached = reached_tensors(self._roots(args, kwargs))
+        reached = reached_tensors(roots_of(self.function, args, kwargs))
         # what is made from here on is part of the step
         self.recorder = CallRecorder()
         everything = [cast(TensorLike, tensor) for tensor in live_tensors()]
@@ -115,22 +114,6 @@ class Recording:
             watchers.active.pop()
             symbolic.watchers.active.pop()
         return result, produced
-
-    def _roots(
-        self, args: Sequence[object], kwargs: Mapping[str, object]
-    ) -> list[tuple[str, object]]:
-        """From where the function can reach Tensors beside those that are its arguments."""
-        roots: list[tuple[str, object]] = []
-        for number, value in enumerate(args):
-            roots.append((f"argument {number}", value))
-        for name, value in kwargs.items():
-            roots.append((f"argument {name}", value))
-        found = leaves_of(roots).constants
-        objects = [(name, value) for name, value in found if hasattr(value, "__dict__")]
-        function = self.function
-        if isinstance(function, OfInstance):
-            return [*objects, ("self", function.instance()), ("", function.function)]
-        return [*objects, ("", function)]
 
     def _refuse_reading(self, node: UOp) -> None:
         raise JitError(

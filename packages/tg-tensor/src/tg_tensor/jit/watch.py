@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, cast, final
 import numpy as np
 from tg_uop import GroupOp, Ops, UOp
 
-from tg_tensor.jit.containers import TensorLike, is_tensor
+from tg_tensor.jit.bound import OfInstance
+from tg_tensor.jit.containers import TensorLike, constants_of, is_tensor
 
 MOST_OBJECTS = 20_000
 """Where to stop looking: a function that reaches more than this is not looked at to the end."""
@@ -72,6 +73,19 @@ class Reached(NamedTuple):
     def value(self) -> object:
         """What is in its place now."""
         return self.holder[self.key]  # type: ignore[index, call-overload]
+
+
+def roots_of(
+    function: object, args: Iterable[object], kwargs: Mapping[str, object]
+) -> list[tuple[str, object]]:
+    """From where a function can reach Tensors beside those that are its arguments."""
+    given = [(f"argument {number}", value) for number, value in enumerate(args)]
+    given += [(f"argument {name}", value) for name, value in kwargs.items()]
+    constants = [entry for name, value in given for entry in constants_of(name, value)]
+    objects = [(name, value) for name, value in constants if hasattr(value, "__dict__")]
+    if isinstance(function, OfInstance):
+        return [*objects, ("self", function.instance()), ("", function.function)]
+    return [*objects, ("", function)]
 
 
 def reached_tensors(roots: Iterable[tuple[str, object]]) -> list[Reached]:

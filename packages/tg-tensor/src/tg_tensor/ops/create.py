@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Self
 
+import numpy as np
 from tg_uop import DType, Invalid, Ops, UOp, dtypes
 from tg_uop.dtype.promote import least_upper_dtype
 from tg_uop.dtype.value import const_value
@@ -14,6 +15,7 @@ from tg_uop.methods.windows import Window, slide
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.core import TensorCore, fresh_identity
+from tg_tensor.schedule.affine import max_dim
 
 Shape = tuple[int, ...]
 ShapeArgs = int | Sequence[int]
@@ -30,7 +32,7 @@ class CreateOps(TensorCore):
     def full(
         cls,
         shape: ShapeArgs,
-        fill_value: int | float,
+        fill_value: int | float | UOp,
         *,
         dtype: DTypeLike | None = None,
         device: DeviceName | None = None,
@@ -39,6 +41,13 @@ class CreateOps(TensorCore):
     ) -> Self:
         """`fill_value` in every element; its kind gives the dtype where none is given."""
         _refuse_unknown("full", kwargs)
+        if isinstance(fill_value, UOp):
+            wanted = dtypes.default_int if dtype is None else to_dtype(dtype)
+            filled = cls._of(fill_value.cast(wanted))._expand_to(_checked_shape("full", shape))
+            if device is not None:
+                filled = cls._of(filled.uop.copy_to_device(device_or_default(device)))
+            filled.requires_grad = requires_grad
+            return filled
         wanted = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
         node = UOp(
             Ops.CONST,
@@ -157,6 +166,8 @@ class CreateOps(TensorCore):
 
         Window i over `count` zeros and `count - 1` ones holds i ones.
         """
+        if isinstance(count, UOp):
+            return cls._iota(int(count.vmax), device, dtype, tag).shrink([(0, count)])
         place = (UOp(Ops.DEVICE, arg=device_or_default(device)),)
         if count <= 1:
             return cls._of(UOp(Ops.CONST, dtype, place, 0, tag))._expand_to((count,))
@@ -187,10 +198,11 @@ class CreateOps(TensorCore):
         if step == 0:
             raise ArgumentError(op="arange", argument="step", given=step, expected="other than 0")
         numbers = (start, stop, step)
-        wanted = dtypes.from_py(list(numbers)) if dtype is None else to_dtype(dtype)
-        count = max(math.ceil((stop - start) / step), 0)
-        counting = dtypes.int64 if count > dtypes.int32.max else dtypes.int32
-        whole = all(isinstance(n, int) for n in numbers)
+        kinds = [0 if isinstance(n, UOp) else n for n in numbers]
+        wanted = dtypes.from_py(kinds) if dtype is None else to_dtype(dtype)
+        count = _steps_between(start, stop, step)
+        counting = dtypes.int64 if max_dim(count) > dtypes.int32.max else dtypes.int32
+        whole = all(isinstance(n, int | UOp) for n in numbers)
         if whole and not wanted.is_float:
             counting = least_upper_dtype(counting, wanted)
         indices = cls._iota(count, device, counting, fresh_identity())
@@ -199,7 +211,7 @@ class CreateOps(TensorCore):
             indices = indices.cast(wide)
         if step != 1:
             indices = indices * step
-        if start != 0:
+        if isinstance(start, UOp) or start != 0:
             indices = indices + start
         tensor = indices.cast(wanted)
         tensor.requires_grad = requires_grad
@@ -254,6 +266,10 @@ class CreateOps(TensorCore):
 
     def _below_diagonal(self, diagonal: int) -> Self:
         """A mask of the last two axes: True on the diagonal and below."""
+        if self.ndim < 2:
+            raise ArgumentError(
+                op="tril and triu", argument="self", given=self.shape, expected="of two axes"
+            )
         rows, columns = self.shape[-2:]
         row = self._iota(rows, self.device, dtypes.int32).reshape((rows, 1))
         column = self._iota(columns, self.device, dtypes.int32).reshape((1, columns))
@@ -306,9 +322,21 @@ class CreateOps(TensorCore):
         return tuple(shaped)
 
 
+def _steps_between(start: int | float, stop: int | float, step: int | float) -> int:
+    """How many steps lead from `start` to before `stop`; a node where a bound is one."""
+    if isinstance(start, UOp) or isinstance(stop, UOp):
+        if not isinstance(step, int):
+            raise ArgumentError(
+                op="arange", argument="step", given=step, expected="a whole number beside Variables"
+            )
+        distance = (stop - start) if step > 0 else (start - stop)
+        return (distance + (abs(step) - 1)) // abs(step)  # type: ignore[return-value]
+    return max(math.ceil((stop - start) / step), 0)
+
+
 def shape_of(shape: tuple[ShapeArgs, ...]) -> Shape:
     """`f(2, 3)` and `f((2, 3))` mean the same."""
-    if len(shape) == 1 and not isinstance(shape[0], int | UOp):
+    if len(shape) == 1 and not isinstance(shape[0], int | float | UOp | np.integer):
         return tuple(shape[0])
     return tuple(shape)  # type: ignore[arg-type]
 

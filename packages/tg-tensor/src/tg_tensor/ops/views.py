@@ -78,10 +78,10 @@ def written(node: UOp, steps: Sequence[Step], value: UOp) -> UOp:
         return node
     if not names_place(node):
         view = viewed(node, steps)
-        if _covers(view, node):
-            return _taken_back(view, node, value)
+        if covers(view, node):
+            return taken_back(view, node, value)
         if not isinstance(node._device, str):
-            return _merged(view, node, value)
+            return merged(view, node, value, node)
         node = in_memory(node)
     place = node
     for position, step in enumerate(steps):
@@ -156,12 +156,12 @@ def _views_down(view: UOp, node: UOp) -> list[UOp]:
     return found
 
 
-def _covers(view: UOp, node: UOp) -> bool:
+def covers(view: UOp, node: UOp) -> bool:
     """Whether a view has each element of `node` once."""
     return all(v.op in (Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP) for v in _views_down(view, node))
 
 
-def _taken_back(view: UOp, node: UOp, value: UOp) -> UOp:
+def taken_back(view: UOp, node: UOp, value: UOp) -> UOp:
     """What is seen as `value` through the view; zeros where nothing is seen."""
     for step in _views_down(view, node):
         below = step.src[0].shape
@@ -182,7 +182,7 @@ def _taken_back(view: UOp, node: UOp, value: UOp) -> UOp:
     return value
 
 
-def _merged(view: UOp, node: UOp, value: UOp) -> UOp:
-    """A lazy value on several devices with another value where the view looks."""
+def merged(view: UOp, node: UOp, value: UOp, before: UOp) -> UOp:
+    """`value` where the view of `node` looks, elsewhere what was there `before`."""
     everywhere = UOp.const(dtypes.bool, True, shape=cast(tuple[int, ...], view.shape))
-    return _taken_back(view, node, everywhere).where(_taken_back(view, node, value), node)
+    return taken_back(view, node, everywhere).where(taken_back(view, node, value), before)

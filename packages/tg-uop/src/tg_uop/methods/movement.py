@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Self
 
-from tg_uop.errors import ShapeError
+from tg_uop.errors import AxisError, ShapeError
 from tg_uop.ir.ops import Ops
 
 Dim = object
@@ -43,11 +43,11 @@ class MovementMixin:
     def _axis(self, axis: int, extra: int = 0) -> int:
         """The axis counted from the front; `extra` more positions are allowed.
 
-        Raises `ShapeError` when there is no such axis.
+        Raises `AxisError`, which is a `ShapeError`, when there is no such axis.
         """
         count = len(self.shape) + extra
         if not -count <= axis < max(count, 1):
-            raise ShapeError(
+            raise AxisError(
                 op="axis",
                 shapes=(self.shape,),
                 reason=f"there is no axis {axis}",
@@ -99,11 +99,21 @@ class MovementMixin:
         return self.reshape(shape, *args)
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
-        """The axes from `start_dim` to `end_dim`, both included, as one."""
+        """The axes from `start_dim` to `end_dim`, both included, as one.
+
+        Raises `ShapeError` when `end_dim` comes before `start_dim`.
+        """
         if not self.shape:
             return self.reshape((1,))
         first, last = self._axis(start_dim), self._axis(end_dim)
         shape = self.shape
+        if last < first:
+            raise ShapeError(
+                op="flatten",
+                shapes=(shape,),
+                reason=f"axis {end_dim} comes before axis {start_dim}",
+                hint="name the first axis first",
+            )
         merged = prod(shape[first : last + 1])  # type: ignore[arg-type]
         return self.reshape((*shape[:first], merged, *shape[last + 1 :]))
 
@@ -147,6 +157,8 @@ class MovementMixin:
         """Two axes exchanged."""
         order = list(range(self.ndim))
         first, second = self._axis(dim0), self._axis(dim1)
+        if not order:
+            return self
         order[first], order[second] = order[second], order[first]
         return self.permute(order)
 
