@@ -1,4 +1,4 @@
-"""Captured steps, as people reported them: stale inputs, shared outputs, random numbers, symbols."""
+"""Captured steps, as people reported them: stale inputs, outputs that are shared, symbols."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Pair:
     ],
 )
 def test_tensors_inside_containers_are_inputs(pack) -> None:
-    """Values in lists, tuples, dicts and records are read at each call, or refused with the reason."""
+    """Values in lists, tuples, dicts and records are read at each call."""
 
     def leaves(value) -> list[Tensor]:
         if isinstance(value, Tensor):
@@ -81,11 +81,7 @@ def test_tensors_inside_containers_are_inputs(pack) -> None:
         return (a * 10 + b).realize()
 
     for i in range(6):
-        try:
-            got = step(pack(Tensor([i]).realize(), Tensor([i + 1]).realize())).item()
-        except (JitError, TypeError) as error:
-            assert "Pair" in str(error)
-            return
+        got = step(pack(Tensor([i]).realize(), Tensor([i + 1]).realize())).item()
         assert got == i * 10 + i + 1
 
 
@@ -111,9 +107,9 @@ def test_reading_a_value_while_capturing_is_refused() -> None:
     def step(t: Tensor) -> Tensor:
         return (t + t.sum().item()).realize()
 
+    step(Tensor([1.0, 2.0]).realize())
     with pytest.raises(JitError):
-        for i in range(4):
-            step(Tensor([1.0, i]).realize())
+        step(Tensor([1.0, 3.0]).realize())
 
 
 @pytest.mark.parametrize("which", ["same", "view", "swapped"])

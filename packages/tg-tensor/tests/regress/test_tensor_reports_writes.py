@@ -178,7 +178,7 @@ def test_expanded_sources_fill_and_expanded_targets_are_refused() -> None:
     x = Tensor(counting(3, 4)).realize()
     x[1:] = Tensor([7.0, 8, 9, 10])
     assert x.numpy()[1:].tolist() == [[7, 8, 9, 10]] * 2
-    with pytest.raises(ValueError, match="expand|same memory|broadcast|shape"):
+    with pytest.raises(ValueError, match="expanded"):
         Tensor(counting(1, 4)).realize().expand(3, 4).assign(Tensor.zeros(3, 4)).realize()
 
 

@@ -9,6 +9,7 @@ from typing import Self
 from tg_uop import dtypes
 from tg_uop.dtype.promote import sum_acc_dtype
 from tg_uop.errors import ShapeError
+from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.sort import SortOps
@@ -121,6 +122,7 @@ class AdaptivePoolOps(SortOps):
     # *** windows ***
 
     def _output_sizes(self, op: str, output_size: OutputSize, count: int) -> list[int]:
+        output_size = plain(output_size)
         given = [output_size] * count if isinstance(output_size, int) else list(output_size)
         if len(given) == 1:
             given *= count

@@ -8,6 +8,7 @@ from typing import Self
 from tg_uop.errors import ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
 from tg_uop.methods.movement import MovementMixin
+from tg_uop.plain import plain_sequence
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.pad import PadOps
@@ -158,11 +159,9 @@ class ArrangeOps(PadOps):
 
 
 def _listed(axes: Axes) -> list[int]:
-    return [axes] if isinstance(axes, int) else list(axes)
+    return list(plain_sequence(axes))  # type: ignore[arg-type]
 
 
 def _flat_ints(given: tuple[int | Sequence[int], ...]) -> tuple[int, ...]:
     """`f(2, 3)` and `f((2, 3))` mean the same."""
-    if len(given) == 1 and not isinstance(given[0], int):
-        return tuple(given[0])
-    return given  # type: ignore[return-value]
+    return plain_sequence(given[0] if len(given) == 1 else given)  # type: ignore[return-value]

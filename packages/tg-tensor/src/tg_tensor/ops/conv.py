@@ -8,6 +8,7 @@ from typing import Self
 from tg_uop import UOp
 from tg_uop.errors import ShapeError
 from tg_uop.methods.windows import Window
+from tg_uop.plain import plain_sequence
 
 from tg_tensor.autograd.composites import slide_noted
 from tg_tensor.defaults import DTypeLike
@@ -122,7 +123,7 @@ def per_axis(name: str, given: Sizes, count: int) -> list[int]:
 
     Raises `ArgumentError` for another number of numbers.
     """
-    values = [given] * count if isinstance(given, int) else list(given)
+    values = list(plain_sequence(given))
     if len(values) == 1:
         values *= count
     if len(values) != count:
@@ -149,9 +150,7 @@ def padding_pairs(op: str, given: Sizes, count: int) -> Pairs:
 
     Raises `ArgumentError` for another number of numbers.
     """
-    if isinstance(given, int):
-        return [(given, given)] * count
-    values = list(given)
+    values = list(plain_sequence(given))
     if len(values) == 1:
         values *= count
     if len(values) == count:

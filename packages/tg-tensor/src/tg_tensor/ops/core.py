@@ -138,6 +138,9 @@ class TensorCore(ReduceMixin):
         same.requires_grad = self.requires_grad
         return same
 
+    def _itself(self) -> Self:
+        return self._same_value()
+
     # *** writing ***
 
     def _origins(self) -> list[tuple[TensorCore | None, Step]]:

@@ -11,6 +11,7 @@ from tg_uop import DType, Invalid, Ops, UOp, dtypes
 from tg_uop.dtype.promote import least_upper_dtype
 from tg_uop.dtype.value import const_value
 from tg_uop.methods.windows import Window, slide
+from tg_uop.plain import plain, plain_sequence
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.errors import ArgumentError
@@ -41,6 +42,7 @@ class CreateOps(TensorCore):
     ) -> Self:
         """`fill_value` in every element; its kind gives the dtype where none is given."""
         _refuse_unknown("full", kwargs)
+        fill_value = plain(fill_value)
         if isinstance(fill_value, UOp):
             wanted = dtypes.default_int if dtype is None else to_dtype(dtype)
             filled = cls._of(fill_value.cast(wanted))._expand_to(_checked_shape("full", shape))
@@ -195,6 +197,7 @@ class CreateOps(TensorCore):
         _refuse_unknown("arange", kwargs)
         if stop is None:
             start, stop = 0, start
+        start, stop, step = plain(start), plain(stop), plain(step)
         if step == 0:
             raise ArgumentError(op="arange", argument="step", given=step, expected="other than 0")
         numbers = (start, stop, step)
@@ -230,6 +233,7 @@ class CreateOps(TensorCore):
     ) -> Self:
         """`steps` numbers from start to stop, both included, at equal distances."""
         _refuse_unknown("linspace", kwargs)
+        start, stop, steps = plain(start), plain(stop), plain(steps)
         if steps < 0:
             raise ArgumentError(op="linspace", argument="steps", given=steps, expected="0 or more")
         wanted = dtypes.default_float if dtype is None else to_dtype(dtype)
@@ -253,7 +257,8 @@ class CreateOps(TensorCore):
         requires_grad: bool | None = None,
     ) -> Self:
         """Ones on the diagonal of an n by m matrix, else zeros."""
-        columns = n if m is None else m
+        n = plain(n)
+        columns = n if m is None else plain(m)
         if n < 0 or columns < 0:
             raise ArgumentError(op="eye", argument="size", given=(n, m), expected="0 or more")
         rows = cls._iota(n, device, dtypes.int32, fresh_identity()).reshape((n, 1))
@@ -336,9 +341,10 @@ def _steps_between(start: int | float, stop: int | float, step: int | float) -> 
 
 def shape_of(shape: tuple[ShapeArgs, ...]) -> Shape:
     """`f(2, 3)` and `f((2, 3))` mean the same."""
-    if len(shape) == 1 and not isinstance(shape[0], int | float | UOp | np.integer):
-        return tuple(shape[0])
-    return tuple(shape)  # type: ignore[arg-type]
+    first = shape[0] if shape else ()
+    if len(shape) == 1 and not isinstance(first, int | float | UOp | np.integer):
+        return plain_sequence(first)  # type: ignore[return-value]
+    return plain_sequence(shape)  # type: ignore[return-value]
 
 
 def _checked_shape(op: str, shape: ShapeArgs) -> Shape:

@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 from tg_uop import dtypes
+from tg_uop.plain import plain
 
 from tg_tensor.defaults import DeviceName, DTypeLike, to_dtype
 from tg_tensor.errors import ArgumentError
@@ -54,6 +55,7 @@ class GridOps(PlaceValueOps):
         `repeats` is one number, or one for each element, which is read now. Raises `ArgumentError`
         for negative numbers, and another number of them.
         """
+        repeats = plain(repeats)
         if isinstance(repeats, int):
             if repeats < 0:
                 raise ArgumentError(

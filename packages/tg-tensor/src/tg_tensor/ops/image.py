@@ -13,6 +13,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from tg_uop import dtypes
 from tg_uop.dtype.value import round_float
+from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.einsum import EinsumOps
@@ -116,6 +117,7 @@ class ImageOps(EinsumOps):
             )
         own_step: list[float | None]
         if size is not None:
+            size = plain(size)
             lengths = [size] * (self.ndim - 2) if isinstance(size, int) else list(size)
             own_step = [None] * len(lengths)
         else:
@@ -148,6 +150,7 @@ class ImageOps(EinsumOps):
         return resizes
 
     def _scale_list(self, factors: Factors) -> list[float]:
+        factors = plain(factors)
         if isinstance(factors, int | float):
             return [float(factors)] * (self.ndim - 2)
         return [float(factor) for factor in factors]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
+from tg_uop.plain import plain
+
 from tg_tensor.ops.draw import DrawOps
 
 
@@ -19,6 +21,7 @@ class InplaceOps(DrawOps):
 
     def fill_(self, value: Self | int | float) -> Self:
         """One value into every element."""
+        value = plain(value)
         filled = value if isinstance(value, int | float) else value.cast(self.dtype)
         return self.assign(filled)
 

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 
 from tg_uop import DType, Ops
 from tg_uop.errors import ShapeError
+from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.activate import ActivateOps
@@ -127,6 +128,7 @@ class JoinOps(ActivateOps):
         """
         axis = self._axis_of_part("split", dim)
         total = self.shape[axis]
+        sizes = plain(sizes)
         if isinstance(sizes, int):
             if sizes < 0 or (sizes == 0 and total):
                 expected = "1 or more"
@@ -162,6 +164,7 @@ class JoinOps(ActivateOps):
         """
         axis = self._axis_of_part("tensor_split", dim)
         total = self.shape[axis]
+        where = plain(where)
         if isinstance(where, int):
             if where <= 0:
                 raise ArgumentError(
@@ -190,6 +193,7 @@ class JoinOps(ActivateOps):
     ) -> tuple[Self, ...]:
         if self.ndim < least:
             raise ShapeError(op=op, shapes=(self.shape,), reason=f"it needs at least {least} axes")
+        where = plain(where)
         if isinstance(where, int) and (where <= 0 or self.shape[axis] % where):
             raise ArgumentError(
                 op=op,

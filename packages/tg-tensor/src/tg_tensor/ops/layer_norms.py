@@ -10,6 +10,7 @@ from tg_uop import dtypes
 from tg_uop.dtype.promote import sum_acc_dtype
 from tg_uop.errors import ShapeError
 from tg_uop.methods.windows import Window
+from tg_uop.plain import plain_sequence
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.norm import NormOps
@@ -58,8 +59,7 @@ class LayerNormOps(NormOps):
         return (wide * scale).cast(value.dtype)._scaled(weight, None)
 
     def _last_axes(self, op: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
-        given = normalized_shape
-        shape = (given,) if isinstance(given, int) else tuple(given)
+        shape = plain_sequence(normalized_shape)
         count = len(shape)
         if not count or self.shape[-count:] != shape:
             raise ShapeError(
@@ -205,7 +205,7 @@ class LayerNormOps(NormOps):
         front = self.shape[: self.ndim - count]
         kept = self._kept_mask(p, (*front, *(1,) * count))
         if kept is None:
-            return self
+            return self._itself()
         return kept.where(self, 0) * (1 / (1 - p) if p < 1 else 1.0)
 
     def alpha_dropout(self, p: float = 0.5) -> Self:
@@ -215,6 +215,6 @@ class LayerNormOps(NormOps):
         """
         kept = self._kept_mask(p, self.shape)
         if kept is None:
-            return self
+            return self._itself()
         scale = math.sqrt(1 / ((1 - p) * (1 + p * _SELU_LIMIT**2))) if p < 1 else 0.0
         return kept.where(self, _SELU_LIMIT) * scale - scale * p * _SELU_LIMIT

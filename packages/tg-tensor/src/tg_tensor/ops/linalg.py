@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 from tg_uop import dtypes
 from tg_uop.errors import ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
+from tg_uop.plain import plain, plain_sequence
 
 from tg_tensor.defaults import DTypeLike
 from tg_tensor.errors import ArgumentError
@@ -268,6 +269,7 @@ class LinalgOps(SolveOps):
 
         Raises `ShapeError` for axes of different lengths.
         """
+        dims = plain(dims)
         if isinstance(dims, int):
             if not 0 <= dims <= min(self.ndim, other.ndim):
                 expected = f"0 to {min(self.ndim, other.ndim)}, or two lists of axes"
@@ -345,7 +347,7 @@ class LinalgOps(SolveOps):
         """
         factors = [self, *others]
         if len(factors) == 1:
-            return self
+            return self._itself()
         shapes = [factor.shape for factor in factors]
         if any(len(shape) != 2 for shape in shapes[1:-1]) or not all(
             1 <= len(shape) <= 2 for shape in shapes
@@ -362,7 +364,7 @@ class LinalgOps(SolveOps):
 
 
 def _as_list(axes: int | Sequence[int]) -> list[int]:
-    return [axes] if isinstance(axes, int) else list(axes)
+    return list(plain_sequence(axes))  # type: ignore[arg-type]
 
 
 def _safe_root(total: L, exponent: float) -> L:

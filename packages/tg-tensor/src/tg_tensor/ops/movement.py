@@ -7,6 +7,7 @@ from typing import Self
 
 from tg_uop import UOp
 from tg_uop.methods.windows import Window, slide
+from tg_uop.plain import plain, plain_sequence
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.arrange import ArrangeOps
@@ -22,8 +23,8 @@ class TensorMovementOps(ArrangeOps):
         """The elements moved along axes, those that leave come in at the other end."""
         if dims is None:
             return self.flatten().roll(shifts, 0).reshape(self.shape)
-        amounts = (shifts,) if isinstance(shifts, int | UOp) else tuple(shifts)
-        axes = (dims,) if isinstance(dims, int) else tuple(dims)
+        amounts = (shifts,) if isinstance(shifts, UOp) else plain_sequence(shifts)
+        axes = plain_sequence(dims)
         if len(amounts) != len(axes):
             raise ArgumentError(
                 op="roll", argument="shifts", given=amounts, expected=f"one for each of {axes}"
@@ -49,6 +50,7 @@ class TensorMovementOps(ArrangeOps):
         Raises `ArgumentError` for a negative size and a step below 1, `ShapeError` for a size
         larger than the axis.
         """
+        size, step = plain(size), plain(step)
         if size < 0 or step < 1:
             raise ArgumentError(
                 op="unfold",

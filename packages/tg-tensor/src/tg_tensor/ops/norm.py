@@ -7,6 +7,7 @@ from typing import Self
 from tg_uop import DType, dtypes
 from tg_uop.dtype.promote import sum_acc_dtype
 from tg_uop.methods.reduce import Axis
+from tg_uop.plain import plain_sequence
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.adaptive import AdaptivePoolOps
@@ -33,7 +34,7 @@ class NormOps(AdaptivePoolOps):
         axis: int | tuple[int, ...] = 1,
     ) -> Self:
         """(self - mean) * invstd * weight + bias, each given for an axis (or several)."""
-        axes = {self._axis(a) for a in ((axis,) if isinstance(axis, int) else axis)}
+        axes = {self._axis(a) for a in plain_sequence(axis)}  # type: ignore[arg-type]
         shape = tuple(size if i in axes else 1 for i, size in enumerate(self.shape))
         value = self - mean.reshape(shape)
         # one scale an element of the axis: a product less in the large value
@@ -73,7 +74,7 @@ class NormOps(AdaptivePoolOps):
         """
         kept = self._kept_mask(p, self.shape)
         if kept is None:
-            return self
+            return self._itself()
         if p == 1:
             return self.const_like(0)
         return kept.where(self, 0) * (1 / (1 - p))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from tg_uop import UOp, dtypes
+from tg_uop.plain import plain, plain_sequence
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.core import number
@@ -101,9 +102,10 @@ class PadOps(JoinOps):
 
 def _pairs(padding: Padding, ndim: int) -> list[Pair]:
     """One (before, after) an axis, from either spelling."""
+    padding = plain(padding)
     if isinstance(padding, int):
         return [(padding, padding)] * ndim
-    given = list(padding)
+    given = [plain_sequence(p) if isinstance(p, tuple | list) else plain(p) for p in padding]
     if all(isinstance(p, int | UOp) for p in given):
         return _flat_pairs(given, ndim)  # type: ignore[arg-type]
     pairs = [(0, 0) if p is None else p for p in given]

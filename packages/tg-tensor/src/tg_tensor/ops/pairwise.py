@@ -7,6 +7,7 @@ from typing import Self
 
 from tg_uop import Ops
 from tg_uop.errors import DTypeError
+from tg_uop.plain import plain
 
 from tg_tensor.ops.division import DivisionOps
 from tg_tensor.ops.special import integer_of
@@ -62,6 +63,7 @@ class PairwiseOps(DivisionOps):
     def lerp(self, end: Self, weight: Self | float) -> Self:
         """self + weight * (end - self); exactly `end` for a weight of 1. Integers become floats."""
         start, end = self._float_pair(end)
+        weight = plain(weight)
         distance = end - start
         if isinstance(weight, int | float):
             return start + distance * weight if weight < 0.5 else end - distance * (1 - weight)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
+from tg_uop.plain import plain
+
 from tg_tensor.errors import AssignError
 from tg_tensor.ops.core import check_room
 from tg_tensor.ops.random import RandomOps
@@ -34,6 +36,7 @@ class PlaceOps(RandomOps):
         return self
 
     def _assigned_value(self, x: object) -> Self:
+        x = plain(x)
         if isinstance(x, int | float):
             check_room(x, self.dtype)
             return self.const_like(x)

@@ -8,6 +8,7 @@ from typing import Self
 
 from tg_uop import dtypes
 from tg_uop.errors import DTypeError, ShapeError
+from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.core import number
@@ -173,7 +174,7 @@ class PlaceValueOps(MatmulOps):
         shape = tuple(len(steps) if i == axis else s for i, s in enumerate(self.shape))
         _check_shape("slice_scatter", src, shape)
         if not steps:
-            return self
+            return self._itself()
         first, after = steps[0], self.shape[axis] - 1 - steps[-1]
         placed = src._spread_out(axis, step, first, after)
         line = self._of(self.ufix(True).uop.cast(dtypes.bool))._expand_to((len(steps),))
@@ -218,6 +219,7 @@ class PlaceValueOps(MatmulOps):
 
         Raises `ArgumentError` for an infinity or NaN in an integer.
         """
+        value = plain(value)
         if not isinstance(value, int | float):
             return mask.where(value.cast(self.dtype), self)
         if not self.dtype.is_float and not math.isfinite(value):

@@ -9,6 +9,7 @@ from typing import Self
 from tg_uop import dtypes
 from tg_uop.errors import ShapeError
 from tg_uop.methods.windows import Window
+from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.conv import Pairs, Sizes, padding_pairs, window_numbers
@@ -319,6 +320,7 @@ def _windows_of(
     kernel_size: Sizes, stride: Sizes | None, dilation: Sizes, count: int = 2
 ) -> list[Window]:
     """A window an axis: of `count` axes for one number, else of as many as there are numbers."""
+    kernel_size, stride = plain(kernel_size), plain(stride)
     given = [kernel_size] * count if isinstance(kernel_size, int) else list(kernel_size)
     kernels = window_numbers("kernel_size", given, len(given))
     # an empty list of strides is PyTorch's way to say that there is none

@@ -7,11 +7,13 @@ numbers, and the same seed gives the same stream with and without capture.
 from __future__ import annotations
 
 import math
+import operator
 import time
 from collections.abc import Sequence
 from typing import ClassVar, Self, TypeVar
 
 from tg_uop import DType, Ops, UOp, dtypes
+from tg_uop.plain import plain, plain_sequence
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.errors import ArgumentError
@@ -65,7 +67,7 @@ class RandomOps(CreateOps):
 
         Captured steps follow, because the state is changed in place.
         """
-        RandomOps._seed = seed & 0xFFFFFFFFFFFFFFFF
+        RandomOps._seed = operator.index(seed) & 0xFFFFFFFFFFFFFFFF
         for device, state in RandomOps._states.items():
             state.key.assign(cls._words(_key_words(device), device, dtypes.uint32))
             state.counter.assign(cls._words([0], device, dtypes.uint64))
@@ -102,6 +104,7 @@ class RandomOps(CreateOps):
         Several devices draw the numbers that the first would draw, each for itself: only key and
         counter are sent, and of a value that is cut each draws its part.
         """
+        shape = plain_sequence(shape)  # type: ignore[assignment]
         for size in shape:
             # before the counter moves: its memory outlives a failed draw
             if not isinstance(size, UOp) and (not hasattr(size, "__index__") or size < 0):
@@ -206,6 +209,7 @@ class RandomOps(CreateOps):
         wanted = to_dtype(dtype)
         if not wanted.is_int:
             raise ArgumentError(op="randint", argument="dtype", given=wanted, expected="an integer")
+        low, high = plain(low), plain(high)
         if not isinstance(low, int) or not isinstance(high, int) or low >= high:
             expected = "whole numbers with low < high"
             raise ArgumentError(

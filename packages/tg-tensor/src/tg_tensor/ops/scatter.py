@@ -8,6 +8,7 @@ import numpy as np
 from tg_uop import UOp, dtypes
 from tg_uop.errors import DTypeError, ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
+from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.index import IndexOps
@@ -97,6 +98,7 @@ class ScatterOps(IndexOps):
 
     def _scatter_source(self, op: str, axis: int, index: Self, src: Self | int | float) -> Self:
         self._check_index_shape(op, axis, index)
+        src = plain(src)
         if isinstance(src, int | float):
             return self._of(self.ufix(src).cast(self.dtype).uop)._expand_to(index.shape)
         pairs = zip(index.shape, src.shape, strict=False)
@@ -167,6 +169,7 @@ class ScatterOps(IndexOps):
 
         Raises `ArgumentError` for a negative number of classes and `DTypeError` for floats.
         """
+        num_classes = plain(num_classes)
         if not isinstance(num_classes, int) or num_classes < 0:
             raise ArgumentError(
                 op="one_hot", argument="num_classes", given=num_classes, expected="0 or more"

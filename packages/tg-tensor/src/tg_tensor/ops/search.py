@@ -9,6 +9,7 @@ import numpy as np
 from tg_uop import dtypes
 from tg_uop.errors import ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
+from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.nan import NanOps
@@ -52,6 +53,7 @@ class SearchOps(NanOps):
         line = self if sorter is None else self.gather(-1, sorter)
         wanted = values if isinstance(values, SearchOps) else self._lift(values, self.device)
         common = line._common_dtype(wanted)
+        values = plain(values)
         if isinstance(values, int | float):
             # a number takes its dtype from here, unless that holds no fractions
             common = line.dtype if line.dtype.is_float or isinstance(values, int) else common

@@ -253,7 +253,7 @@ class SpecialOps(TensorElementwiseOps):
     ) -> Self:
         """NaN and infinities as numbers: 0 and the largest of the dtype if nothing else is said."""
         if not self.dtype.is_float:
-            return self
+            return self._itself()
         high = FORMATS[self.dtype].largest if posinf is None else posinf
         low = -FORMATS[self.dtype].largest if neginf is None else neginf
         below = self.eq(-math.inf).where(low, self)
@@ -282,7 +282,7 @@ class SpecialOps(TensorElementwiseOps):
             raise DTypeError(
                 what="positive", dtypes=[self.dtype], reason="a bool has no sign", hint="cast first"
             )
-        return self
+        return self._itself()
 
     def negative(self) -> Self:
         """The value with the other sign."""

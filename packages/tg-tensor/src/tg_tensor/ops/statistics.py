@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 import numpy as np
 from tg_uop import dtypes
 from tg_uop.errors import DTypeError, ShapeError
+from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.fft import FftOps
@@ -108,6 +109,7 @@ class StatisticsOps(FftOps):
                 raise ShapeError(op=op, shapes=(q.shape,), reason="q is a number or a vector")
             vector = q.reshape((q.numel(),)).cast(self.dtype)
             return vector, q.ndim == 0  # type: ignore[return-value]
+        q = plain(q)
         single = isinstance(q, int | float)
         numbers: list[float] = [q] if single else list(q)  # type: ignore[list-item, call-overload]
         if not all(0 <= number <= 1 for number in numbers):
@@ -265,6 +267,7 @@ class StatisticsOps(FftOps):
         the intervals times their widths is 1. Raises `ArgumentError` for bins that make none.
         """
         x = self._as_float().flatten()
+        bins = plain(bins)
         if isinstance(bins, int):
             if bins < 1:
                 raise ArgumentError(
@@ -429,7 +432,7 @@ class StatisticsOps(FftOps):
             raise ShapeError(op="diff", shapes=(self.shape,), reason="a number has no neighbours")
         axis = self._axis(dim)
         if n == 0:
-            return self
+            return self._itself()
         parts = [part for part in (prepend, self, append) if part is not None]
         value = parts[0].cat(*parts[1:], dim=axis) if len(parts) > 1 else self
         for _ in range(min(n, value.shape[axis])):

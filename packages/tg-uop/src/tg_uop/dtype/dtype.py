@@ -13,6 +13,7 @@ from tg_uop.dtype.constant import ConstValue
 from tg_uop.dtype.constant import Invalid as Invalid
 from tg_uop.dtype.constant import InvalidType as InvalidType
 from tg_uop.errors import DTypeError, UnknownDTypeError
+from tg_uop.plain import plain
 
 
 class AddrSpace(Enum):
@@ -375,6 +376,7 @@ def from_py(value: object) -> DType:
     one has no room for is of 64 bits. Raises `DTypeError` for one that needs more, and for
     anything else.
     """
+    value = plain(value)
     if isinstance(value, bool):
         return dtypes.bool
     if isinstance(value, int):

@@ -23,7 +23,7 @@ class ActivationMixin(MathMixin):
         The 0 stands first: a number that does shares no gradient with an equal value.
         """
         if self._number_type().is_bool:
-            return self
+            return self._itself()
         return self.ufix(0).alu(Ops.MAX, self)
 
     def relu6(self) -> Self:

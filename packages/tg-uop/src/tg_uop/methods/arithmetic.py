@@ -20,6 +20,10 @@ class ArithmeticMixin:
 
     __slots__ = ()
 
+    def _itself(self) -> Self:
+        """This value, where an operation changes nothing."""
+        return self
+
     # *** hooks ***
 
     def alu(self, op: Ops, *others: Self) -> Self:

@@ -394,14 +394,14 @@ class MathMixin(ArithmeticMixin):
     def ceil(self) -> Self:
         """Rounded toward infinity."""
         if not self._number_type().is_float:
-            return self
+            return self._itself()
         whole = self.alu(Ops.TRUNC)
         return (self > whole).where(whole + 1, whole)
 
     def round(self) -> Self:
         """Rounded to the nearest whole number, halves to the even one."""
         if not self._number_type().is_float:
-            return self
+            return self._itself()
         whole = self.alu(Ops.TRUNC)
         rest = (self - whole).abs()
         half = whole * 0.5
@@ -414,14 +414,14 @@ class MathMixin(ArithmeticMixin):
     def sign(self) -> Self:
         """1 above 0, -1 below, else 0."""
         if self._number_type().is_bool:
-            return self
+            return self._itself()
         above = (self > 0).where(self.ufix(1), 0)
         return above if self._never_negative() else (self < 0).where(-1, above)
 
     def abs(self) -> Self:
         """The distance from 0; its gradient there is 0."""
         if self._never_negative():
-            return self
+            return self._itself()
         size = self._magnitude()
         # of the two zeros the maximum may be either
         return self.eq(0).where(0, size) if self._number_type().is_float else size

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import index
 from typing import Self
 
 from tg_uop.errors import AxisError, ShapeError
 from tg_uop.ir.ops import Ops
+from tg_uop.plain import plain, plain_sequence
 
 Dim = object
 """A dimension: an int, or a node that stands for one."""
@@ -43,9 +45,11 @@ class MovementMixin:
     def _axis(self, axis: int, extra: int = 0) -> int:
         """The axis counted from the front; `extra` more positions are allowed.
 
-        Raises `AxisError`, which is a `ShapeError`, when there is no such axis.
+        Raises `AxisError`, which is a `ShapeError`, when there is no such axis, and `TypeError`
+        for what is no whole number.
         """
         count = len(self.shape) + extra
+        axis = index(axis)
         if not -count <= axis < max(count, 1):
             raise AxisError(
                 op="axis",
@@ -131,8 +135,9 @@ class MovementMixin:
         """Without axes of size 1: all of them, or those named that have it."""
         if dim is None:
             return self.reshape(tuple(s for s in self.shape if not _is_one(s)))
-        named = (dim,) if isinstance(dim, int) else dim
-        axes = {self._axis(d) for d in named}
+        if not self.shape:
+            return self
+        axes = {self._axis(d) for d in plain_sequence(dim)}  # type: ignore[arg-type]
         kept = (s for i, s in enumerate(self.shape) if i not in axes or not _is_one(s))
         return self.reshape(tuple(kept))
 
@@ -205,7 +210,7 @@ class MovementMixin:
 
     def _pad_zeros(self, pads: Sequence[tuple[Dim, Dim]]) -> Self:
         """Zeros before and after each axis."""
-        arg = tuple((before, after) for before, after in pads)
+        arg = tuple((plain(before), plain(after)) for before, after in pads)
         if all(_is_zero(before) and _is_zero(after) for before, after in arg):
             return self
         return self._movement(Ops.PAD, arg)
@@ -224,7 +229,9 @@ class MovementMixin:
                 hint="give one (start, end) pair an axis, None to keep it",
             )
         pairs = zip(arg, shape, strict=True)
-        bounds = tuple((0, s) if pair is None else (pair[0], pair[1]) for pair, s in pairs)
+        bounds = tuple(
+            (0, s) if pair is None else (plain(pair[0]), plain(pair[1])) for pair, s in pairs
+        )
         if bounds == tuple((0, s) for s in shape):
             return self
         return self._movement(Ops.SHRINK, bounds)
@@ -271,7 +278,7 @@ class MovementMixin:
         """Each element repeated in place along `dim`, of the flattened value if None."""
         source = self.flatten() if dim is None else self
         axis = 0 if dim is None else self._axis(dim)
-        shape = source.shape
+        shape, repeats = source.shape, plain(repeats)
         spread = source.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :]))
         spread = spread.expand((*shape[: axis + 1], repeats, *shape[axis + 1 :]))
         merged = shape[axis] * repeats  # type: ignore[operator]
@@ -282,7 +289,7 @@ class MovementMixin:
 
         Raises `ShapeError` when the axes are the same or the diagonal leaves them.
         """
-        first, second = self._axis(dim1), self._axis(dim2)
+        first, second, offset = self._axis(dim1), self._axis(dim2), index(offset)
         if first == second:
             raise ShapeError(
                 op="diagonal",
@@ -317,10 +324,13 @@ def _is_zero(dim: Dim) -> bool:
 
 def _as_dims(first: Dim | Sequence[Dim], rest: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """`f((2, 3))` and `f(2, 3)` mean the same."""
-    if isinstance(first, (tuple, list)) and not rest:
-        return tuple(first)
-    return (first, *rest)
+    dims = tuple(first) if isinstance(first, (tuple, list)) and not rest else (first, *rest)
+    for dim in dims:
+        if type(dim) is not int:
+            return tuple(plain(dim) for dim in dims)
+    return dims
 
 
 def _as_ints(first: int | Sequence[int], rest: tuple[int, ...]) -> tuple[int, ...]:
-    return (*first, *rest) if isinstance(first, (tuple, list)) else (first, *rest)  # type: ignore[arg-type]
+    given = (*first, *rest) if isinstance(first, (tuple, list)) else (first, *rest)
+    return plain_sequence(given)  # type: ignore[return-value]

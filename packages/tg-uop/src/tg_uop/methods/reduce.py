@@ -12,6 +12,7 @@ from tg_uop.dtype.promote import sum_acc_dtype, sum_result_dtype
 from tg_uop.errors import ShapeError
 from tg_uop.ir.ops import Ops
 from tg_uop.methods.broadcast import BroadcastMixin
+from tg_uop.plain import plain_sequence
 
 Axis = int | Sequence[int] | None
 """One axis, several, or all of them."""
@@ -35,8 +36,8 @@ class ReduceMixin(BroadcastMixin):
             return tuple(range(self.ndim))
         if not self.shape and axis in (0, -1):
             return ()
-        named = (axis,) if isinstance(axis, int) else tuple(axis)
-        found = sorted({self._axis(a) for a in named})
+        named = (axis,) if isinstance(axis, int) else plain_sequence(axis)
+        found = sorted({self._axis(a) for a in named})  # type: ignore[arg-type]
         if len(found) < len(named):
             raise ShapeError(
                 op="reduce", shapes=(self.shape,), reason=f"axes {named} name one axis twice"
