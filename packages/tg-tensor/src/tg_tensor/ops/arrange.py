@@ -74,7 +74,7 @@ class ArrangeOps(PadOps):
                 reason="it has more than two axes",
                 hint="use transpose(dim0, dim1), or mT for the last two",
             )
-        return self if self.ndim < 2 else self.transpose(0, 1)
+        return self._itself() if self.ndim < 2 else self.transpose(0, 1)
 
     # *** planes ***
 
@@ -138,7 +138,7 @@ class ArrangeOps(PadOps):
         """This and other Tensors, all expanded to their common shape."""
         tensors = (self, *args)
         shape = broadcast_shape(*(t.shape for t in tensors))
-        return tuple(t._expand_to(shape) for t in tensors)
+        return tuple(t.expand(shape) for t in tensors)
 
     def expand_dims(self, axis: int | Sequence[int]) -> Self:
         """Axes of size 1 at these places of the result (NumPy's name for `unsqueeze`)."""

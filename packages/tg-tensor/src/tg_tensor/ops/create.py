@@ -312,7 +312,7 @@ class CreateOps(TensorCore):
             )
         vectors = (self, *args)
         if len(vectors) == 1:
-            return vectors
+            return (self._itself(),)
         count = len(vectors)
         places = list(range(count))
         if indexing == "xy":

@@ -148,7 +148,7 @@ class GridOps(PlaceValueOps):
                     op="cartesian_prod", argument="self", given=vector.shape, expected="vectors"
                 )
         if len(vectors) == 1:
-            return self
+            return self._itself()
         columns = [grid.flatten() for grid in self.meshgrid(*args)]
         return columns[0].stack(*columns[1:], dim=1)
 

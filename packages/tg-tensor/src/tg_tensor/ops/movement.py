@@ -37,10 +37,10 @@ class TensorMovementOps(ArrangeOps):
     def _roll_axis(self, axis: int, amount: int) -> Self:
         size = self.shape[axis]
         if isinstance(size, int) and size == 0:
-            return self
+            return self._itself()
         start = -amount % size
         if isinstance(start, int) and start == 0:
-            return self
+            return self._itself()
         twice = [2 if i == axis else 1 for i in range(self.ndim)]
         return self.repeat(twice)._part(axis, start, start + size)
 

@@ -64,7 +64,9 @@ class PadOps(JoinOps):
 
     def _pad_value(self, pairs: list[Pair], value: float) -> Self:
         padded = self._pad_zeros(pairs)
-        if value == 0 or padded is self:
+        if padded is self:
+            return self._itself()
+        if value == 0:
             return padded
         if not self.dtype.is_float and not math.isfinite(value):
             raise ArgumentError(

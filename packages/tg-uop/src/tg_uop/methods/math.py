@@ -153,7 +153,7 @@ class MathMixin(ArithmeticMixin):
 
     def trunc(self) -> Self:
         """Rounded toward zero."""
-        return self.alu(Ops.TRUNC) if self._number_type().is_float else self
+        return self.alu(Ops.TRUNC) if self._number_type().is_float else self._itself()
 
     # *** powers and logarithms ***
 
