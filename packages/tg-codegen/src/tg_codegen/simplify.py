@@ -43,7 +43,14 @@ def simplify_indices(kernel: UOp) -> UOp:
         before, INDEX_MATH, name="simplify-indices", gate=lambda n: n is before or _is_index(n)
     )
     changed = {old: new for old, new in zip(before.src, after.src, strict=True) if old is not new}
-    return kernel.substitute(changed) if changed else kernel
+    # a condition on a result of a loop has the indices of that loop below it: what replaces it must
+    # see them replaced as well, or the loop would be there twice
+    while changed:
+        replaced = kernel.substitute(changed)
+        if replaced is kernel:
+            break
+        kernel = replaced
+    return kernel
 
 
 _INTRICATE = frozenset(
