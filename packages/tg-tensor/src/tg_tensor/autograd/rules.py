@@ -2,7 +2,7 @@
 
 A rule gets the node and the gradient of its value, in its shape, and gives one gradient (or None)
 for each operand. Rules whose local derivative can be infinite are guarded: where nothing flows in,
-nothing flows out, so a branch not taken never makes NaN.
+nothing flows out, so a branch not taken never makes NaN. Products are guarded below a condition.
 """
 
 from __future__ import annotations
@@ -26,6 +26,54 @@ def guarded(grad: UOp, value: UOp) -> UOp:
     return grad.eq(0).where(0, value)
 
 
+# what passes on the zeros of its operand, in the same places or in others of the same number
+_PASSING = frozenset({Ops.MUL, Ops.NEG, Ops.CAST, Ops.FDIV, Ops.ADD, Ops.SUB})
+_MOVING = frozenset({Ops.RESHAPE, Ops.PERMUTE})
+_NEAR = 16
+
+
+def scaled(grad: UOp, factor: UOp) -> UOp:
+    """`grad * factor`; where a condition made `grad` 0 it stays 0, also beside NaN and infinity.
+
+    Only elementwise below the condition: a matrix product, whose operands are expanded, stays one.
+    """
+    product = grad * factor
+    if _is_finite(factor) or not _is_gated(grad):
+        return product
+    return guarded(grad, product)
+
+
+def _is_gated(grad: UOp) -> bool:
+    """Whether a condition with 0 on its other side stands just above."""
+    pending = [grad]
+    for _ in range(_NEAR):
+        if not pending:
+            return False
+        node = pending.pop()
+        if node.op is Ops.WHERE and any(_is_zero(branch) for branch in node.src[1:]):
+            return True
+        if node.op in _PASSING:
+            pending += node.src
+        elif node.op in _MOVING:
+            pending.append(node.src[0])
+    return False
+
+
+def _is_zero(node: UOp) -> bool:
+    node = node.base
+    return node.op is Ops.CONST and node.arg == 0
+
+
+def _is_finite(node: UOp) -> bool:
+    """Whether it is known to be a number: a constant, or made of a truth."""
+    node = node.base
+    while node.op is Ops.CAST:
+        node = node.src[0].base
+    if node.op is Ops.CONST:
+        return isinstance(node.arg, int | float) and math.isfinite(node.arg)
+    return node.dtype.is_bool
+
+
 # *** elementwise ***
 
 
@@ -47,13 +95,13 @@ def neg(node: UOp, grad: UOp) -> Gradients:
 def mul(node: UOp, grad: UOp) -> Gradients:
     """d(x y) = y dx + x dy"""
     x, y = node.src
-    return grad * y, grad * x
+    return scaled(grad, y), scaled(grad, x)
 
 
 def multiply_add(node: UOp, grad: UOp) -> Gradients:
     """d(x y + z) = y dx + x dy + dz"""
     x, y, _ = node.src
-    return grad * y, grad * x, grad
+    return scaled(grad, y), scaled(grad, x), grad
 
 
 def reciprocal(node: UOp, grad: UOp) -> Gradients:
@@ -65,7 +113,7 @@ def fdiv(node: UOp, grad: UOp) -> Gradients:
     """d(x / y) = dx / y - x dy / y^2"""
     _, y = node.src
     flowing = grad / y
-    if y.op is Ops.CONST:
+    if y.op is Ops.CONST and y.arg != 0:
         return flowing, None
     return guarded(grad, flowing), guarded(grad, -(flowing * node))
 

@@ -171,8 +171,11 @@ class ReduceMixin(BroadcastMixin):
         return self.var(axis, keepdim, correction), self.mean(axis, keepdim)
 
     def std(self, axis: Axis = None, keepdim: bool = False, correction: float = 1) -> Self:
-        """The square root of the variance."""
-        return self.var(axis, keepdim, correction).sqrt()
+        """The square root of the variance; the gradient of equal values is 0."""
+        variance = self.var(axis, keepdim, correction)
+        # the root is not differentiable at 0: there a constant is taken
+        is_zero = variance.eq(0)
+        return is_zero.where(0, is_zero.where(1, variance).sqrt())
 
     def std_mean(
         self, axis: Axis = None, keepdim: bool = False, correction: float = 1
