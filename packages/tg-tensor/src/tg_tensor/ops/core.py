@@ -7,6 +7,7 @@ already agree in dtype and shape get no node, and scalars stay constants without
 from __future__ import annotations
 
 import itertools
+import math
 import weakref
 from collections.abc import Sequence
 from typing import Self
@@ -342,16 +343,13 @@ class TensorCore(ReduceMixin):
         return self._of(UOp(op, _BOOL if op in _COMPARISONS else left.dtype, (left, right)))
 
     def _comparable(self, number_beside: int) -> Self | int:
-        """A number as it is compared with this: exactly, where 64 bits have room for both."""
+        """A number as it is compared with this: by value, an infinity where no dtype has room."""
         dtype = self.uop.dtype
         if not dtype.is_int or dtype.min <= number_beside <= dtype.max:
             return number_beside
         if dtype is dtypes.uint64 or not dtypes.int64.min <= number_beside <= dtypes.int64.max:
-            raise DataError(
-                given=f"the integer {number_beside}",
-                reason=f"it cannot be compared with {dtype} exactly",
-                hint="it is outside of all that the type holds",
-            )
+            beyond = math.inf if number_beside > 0 else -math.inf
+            return self._of(number(beyond, dtypes.float32))
         return self._of(number(number_beside, dtypes.int64))
 
     def _in_order(self, x: object, reverse: bool) -> tuple[Self, Self]:
