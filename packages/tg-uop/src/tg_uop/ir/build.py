@@ -286,7 +286,6 @@ class Builders(Node):
         if _is_known(self._shape) and all(isinstance(a, int) or _is_int_pair(a) for a in arg):
             return type(self)(op, self.dtype, (self,), arg)
         arg = tuple(_settled_entry(entry) for entry in arg)
-        check_symbolic(op, self._shape, arg)
         dims: list[Self] = []
 
         def keep(entry: object) -> object:
@@ -307,6 +306,7 @@ class Builders(Node):
             )
 
         kept = tuple(keep(entry) for entry in arg)
+        check_symbolic(op, self._shape, arg)
         return type(self)(op, self.dtype, (self, *dims), kept)
 
     # *** devices ***
