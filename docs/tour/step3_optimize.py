@@ -20,4 +20,4 @@ print("after UNROLL of the first reduce axis by 4:", view.shape_str())
 try:
     view.apply_opt(Opt(OptOps.UPCAST, 0, 3))
 except KernelOptError as refusal:
-    print("refused:", refusal)
+    print("refused:", refusal.explain())

@@ -64,6 +64,12 @@ class IndexOps(TensorMovementOps):
         result: list[object] = []
         axis = 0
         for item in items:
+            if isinstance(item, IndexOps) and item.dtype.is_bool and not item.ndim:
+                raise IndexRangeError(
+                    index=given,
+                    shape=self.shape,
+                    reason="a single bool stands alone as an index, or has axes",
+                )
             if isinstance(item, IndexOps) and item.dtype.is_bool:
                 result.extend(self._mask_positions(item, axis))
                 axis += item.ndim
@@ -183,21 +189,30 @@ class IndexOps(TensorMovementOps):
         shape = broadcast_shape(*(index.shape for index in indices))
         flat: Self | None = None
         valid: Self | None = None
+        narrowed = False
         for index, size in zip(indices, sizes, strict=True):
-            wrapped = index._counted_from_front(size).cast(wide)._expand_to(shape)
-            inside = (wrapped >= 0) & (wrapped < size)
+            counted = index._counted_from_front(size)._expand_to(shape)
+            inside = (counted >= 0) & (counted < size)
             valid = inside if valid is None else valid & inside
+            wrapped = counted.cast(wide)
             flat = wrapped if flat is None else flat * size + wrapped
+            # what is outside in more bits may be inside in fewer
+            narrowed |= counted.dtype.itemsize > wide.itemsize and not _is_seen(index)
         assert flat is not None, "there is at least one index"
         assert valid is not None, "there is at least one index"
-        return flat if len(indices) == 1 else valid.where(flat, -1)
+        return valid.where(flat, -1) if narrowed or len(indices) > 1 else flat
 
     def _counted_from_front(self, size: int) -> Self:
         """Indices with the negative ones, which count from the end, made positive."""
         known = getattr(self, "_host_range", None)
+        wide = self._as_places()
         if self.dtype.is_unsigned or (known is not None and known[0] >= 0):
-            return self
-        return (self < 0).where(self + size, self)
+            return wide
+        return (wide < 0).where(wide + size, wide)
+
+    def _as_places(self) -> Self:
+        """Indices or classes in 32 bits or more: an axis may be longer than a byte can count."""
+        return self.cast(dtypes.int32) if self.dtype.itemsize < 4 else self
 
     # *** writing ***
 
@@ -311,6 +326,11 @@ def _check_mask(mask: IndexOps, shape: tuple[int, ...]) -> None:
             shapes=(shape, mask.shape),
             reason="the mask does not have the shape of the leading axes",
         )
+
+
+def _is_seen(index: IndexOps) -> bool:
+    """Whether the host knows the values, which were checked."""
+    return getattr(index, "_host_range", None) is not None
 
 
 def _check_host_range(index: IndexOps, size: int, axis: int, shape: tuple[int, ...]) -> None:

@@ -141,8 +141,9 @@ class LossOps(LayerNormOps):
 
     def _class_of(self, Y: Self) -> Self:
         """The element of a vector that each class names; 0 for one outside."""
-        classes = self._iota(self.shape[0], self.device, dtypes.int32).cast(Y.dtype)
-        hits = Y.unsqueeze(-1).eq(classes)
+        named = Y._as_places()
+        classes = self._iota(self.shape[0], self.device, dtypes.int32).cast(named.dtype)
+        hits = named.unsqueeze(-1).eq(classes)
         return hits.where(self, 0)._only_one(Y.ndim)
 
     def _of_class(self, Y: Self, axis: int) -> Self:
@@ -195,8 +196,9 @@ class LossOps(LayerNormOps):
         _check_smoothing(label_smoothing)
         log_probability = self.log_softmax(-1)
         counted = Y.ne(ignore_index)
-        classes = self._iota(self.shape[-1], self.device, dtypes.int32).cast(Y.dtype)
-        hits = Y.unsqueeze(-1).eq(classes)
+        named = Y._as_places()
+        classes = self._iota(self.shape[-1], self.device, dtypes.int32).cast(named.dtype)
+        hits = named.unsqueeze(-1).eq(classes)
         loss = -hits.where(log_probability, 0).sum(-1)
         if label_smoothing:
             smooth = -log_probability.mean(-1)

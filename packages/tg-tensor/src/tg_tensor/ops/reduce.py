@@ -49,7 +49,12 @@ class TensorReduceOps(ScatterOps):
         return first.cast(dtypes.default_int)
 
     def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The first position of the smallest value (the first NaN where there is one)."""
+        """The first position of the smallest value (the first NaN where there is one).
+
+        Raises `ShapeError` for no elements.
+        """
+        if self.shape:
+            self._refuse_empty("argmin", axis)
         return self._mirrored().argmax(axis, keepdim)
 
     # *** running reductions ***

@@ -176,8 +176,9 @@ class ScatterOps(IndexOps):
             )
         if not self.dtype.is_int:
             raise DTypeError(what="one_hot", dtypes=[self.dtype], reason="classes are integers")
+        named = self._as_places()
         counter = self._iota(num_classes, self.device, dtypes.int32)
-        return self.unsqueeze(-1).eq(counter.cast(self.dtype)).cast(dtypes.default_int)
+        return named.unsqueeze(-1).eq(counter.cast(named.dtype)).cast(dtypes.default_int)
 
     def nonzero(self) -> Self:
         """The positions that are not 0, one row each; needs the values now."""

@@ -230,7 +230,8 @@ class StatisticsOps(FftOps):
             )
         length = max(int(values.max()) + 1 if values.size else 0, minlength)
         line = self._iota(length, self.device, dtypes.int32)
-        hits = self.unsqueeze(-1).eq(line.cast(self.dtype))
+        named = self._as_places()
+        hits = named.unsqueeze(-1).eq(line.cast(named.dtype))
         if weights is None:
             return hits.sum(0).cast(dtypes.default_int)
         return hits.where(weights._as_float().unsqueeze(-1), 0).sum(0)

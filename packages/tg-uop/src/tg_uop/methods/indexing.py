@@ -197,6 +197,9 @@ def _symbolic_cut(item: slice, size: Dim) -> AxisCut:
     if not isinstance(step, int) or step == 0:
         raise TypeError(f"the step of a slice is a whole number other than 0, not {step!r}")
     start, stop = item.start, item.stop
+    for bound in (start, stop):
+        if not (bound is None or isinstance(bound, int) or _is_symbolic(bound)):
+            raise TypeError(f"a bound of a slice is a whole number or None, not {bound!r}")
     if step < 0:
         # what a negative step keeps lies between the same bounds, given from the other end
         start, stop = (

@@ -114,8 +114,12 @@ class ReduceMixin(BroadcastMixin):
         self._refuse_empty("min", axis)
         return self._mirrored()._combine(Ops.MAX, axis, keepdim)._mirrored()
 
+    def _is_nothing_along(self, axis: Axis) -> bool:
+        sizes = [self.shape[a] for a in self._axes(axis)]
+        return any(isinstance(size, int) and size == 0 for size in sizes)
+
     def _refuse_empty(self, op: str, axis: Axis) -> None:
-        if any(isinstance(self.shape[a], int) and self.shape[a] == 0 for a in self._axes(axis)):
+        if self._is_nothing_along(axis):
             raise ShapeError(
                 op=op,
                 shapes=(self.shape,),
@@ -186,29 +190,37 @@ class ReduceMixin(BroadcastMixin):
     # *** exponentials ***
 
     def _without_largest(self, axis: Axis) -> tuple[Self, Self]:
-        """The values minus their largest, and that: 0 where it is infinite, to avoid inf - inf."""
+        """The values minus their largest, and that: 0 where it is infinite, to avoid inf - inf,
+        and where there are none."""
+        if self._is_nothing_along(axis):
+            return self, self.sum(axis, keepdim=True)
         largest = self.max(axis, keepdim=True).detach()
         finite = largest.isfinite().where(largest, 0)
         return self - finite, finite
 
     def softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
-        """exp(x) over its sum along `axis`."""
+        """exp(x) over its sum along `axis`; half precision is left only for the result."""
         x = self.cast(self._named_dtype(dtype)) if dtype is not None else self._as_float()
-        shifted = x - x.max(axis, keepdim=True).detach()
+        wide = x.cast(sum_acc_dtype(x._number_type()))
+        shifted = wide - wide.max(axis, keepdim=True).detach()
         powers = shifted.exp()
-        return powers / powers.sum(axis, keepdim=True)
+        return (powers / powers.sum(axis, keepdim=True)).cast(x._number_type())
 
     def log_softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
-        """The logarithm of the softmax."""
+        """The logarithm of the softmax; half precision is left only for the result."""
         x = self.cast(self._named_dtype(dtype)) if dtype is not None else self._as_float()
-        shifted = x - x.max(axis, keepdim=True).detach()
-        return shifted - shifted.exp().sum(axis, keepdim=True).log()
+        wide = x.cast(sum_acc_dtype(x._number_type()))
+        shifted = wide - wide.max(axis, keepdim=True).detach()
+        logs = shifted - shifted.exp().sum(axis, keepdim=True).log()
+        return logs.cast(x._number_type())
 
     def logsumexp(self, axis: Axis = None, keepdim: bool = False) -> Self:
         """The logarithm of the sum of exponentials, without overflow."""
         x = self._as_float()
-        shifted, largest = x._without_largest(axis)
+        wide = x.cast(sum_acc_dtype(x._number_type()))
+        shifted, largest = wide._without_largest(axis)
         total = shifted.exp().sum(axis, keepdim=True).log() + largest
+        total = total.cast(x._number_type())
         if keepdim:
             return total
         axes = self._axes(axis)
