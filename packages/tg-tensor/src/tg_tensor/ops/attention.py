@@ -27,9 +27,9 @@ class AttentionOps(LossOps):
     ) -> Self:
         """softmax(self key^T / sqrt(d) + mask) value, over (..., heads, length, d).
 
-        A bool mask says what takes part, another is added. `enable_gqa` repeats the heads of key
-        and value to those of self. Scores are computed in float32 at least. Raises `ArgumentError`
-        for a mask together with `is_causal`.
+        A bool mask says what takes part, another is added; a query without keys gives 0.
+        `enable_gqa` repeats the heads of key and value to those of self. Scores are computed in
+        float32 at least. Raises `ArgumentError` for a mask together with `is_causal`.
         """
         if enable_gqa:
             key = key._repeat_heads(self.shape[-3])
@@ -46,13 +46,21 @@ class AttentionOps(LossOps):
                     expected="None with is_causal",
                 )
             attn_mask = scores._below_diagonal(0)
-        if attn_mask is not None:
-            if attn_mask.dtype.is_bool:
-                scores = attn_mask.where(scores, -math.inf)
-            else:
-                scores = scores + attn_mask.cast(wide)
-        weights = scores.softmax(-1).cast(self.dtype)
-        return weights.dropout(dropout_p).matmul(value)
+            weights = attn_mask.where(scores, -math.inf).softmax(-1)
+        elif attn_mask is None:
+            weights = scores.softmax(-1)
+        elif attn_mask.dtype.is_bool:
+            weights = attn_mask.where(scores, -math.inf)._softmax_or_zeros()
+        else:
+            weights = (scores + attn_mask.cast(wide))._softmax_or_zeros()
+        return weights.cast(self.dtype).dropout(dropout_p).matmul(value)
+
+    def _softmax_or_zeros(self) -> Self:
+        """The softmax of the last axis; zeros where a mask has left nothing."""
+        shifted, _ = self._without_largest(-1)
+        powers = shifted.exp()
+        total = powers.sum(-1, keepdim=True)
+        return powers / total.eq(0).where(1, total)
 
     def _repeat_heads(self, heads: int) -> Self:
         own = self.shape[-3]
