@@ -320,3 +320,12 @@ def test_long_chains_are_differentiated() -> None:
     for _ in range(3000):
         y = y + 0.001
     assert y.sum().gradient(x)[0].tolist() == [1.0]
+
+
+def test_a_factor_that_was_read_still_leads_to_its_matrix() -> None:
+    matrix = Tensor([[4.0, 0.5], [0.5, 3.0]], dtype="float64", requires_grad=True)
+    read, unread = matrix.cholesky(), matrix.cholesky()
+    read.numpy()
+    (wanted,) = unread.sum().gradient(matrix)
+    (found,) = read.sum().gradient(matrix)
+    np.testing.assert_allclose(found.numpy(), wanted.numpy())

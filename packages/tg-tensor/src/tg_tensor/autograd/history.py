@@ -80,10 +80,10 @@ def _read(graph: UOp, replaced: Mapping[UOp, UOp]) -> list[UOp]:
 
 
 def _keep(memory: UOp, graph: UOp, leaves: set[UOp]) -> None:
-    order = toposort((graph,))
-    if memory in order:
+    if memory in _operands_below(graph):
         # the value is what lay in memory already: it came about before
         return
+    order = toposort((graph,))
     below = tuple(node for node in order if node in _graphs)
     found = [node for node in order if node in leaves]
     if not (found or below):
@@ -98,6 +98,18 @@ def _keep(memory: UOp, graph: UOp, leaves: set[UOp]) -> None:
         _users.setdefault(node, weakref.WeakSet()).add(memory)
     if any(node.base.op is not Ops.BUFFER for node in found):
         _unsettled.add(memory)
+
+
+def _operands_below(graph: UOp) -> set[UOp]:
+    """The nodes of a graph without the results that functions compute: those are their outcome."""
+    seen = {graph}
+    waiting = [graph]
+    while waiting:
+        node = waiting.pop()
+        operands = node.src[1:] if node.op is Ops.FUNCTION else node.src
+        waiting += [operand for operand in operands if operand not in seen]
+        seen.update(operands)
+    return seen
 
 
 def follow(replaced: Mapping[UOp, UOp]) -> None:
