@@ -1,14 +1,17 @@
 """The portable command processor: Python threads that read the same command buffers.
 
 Threads hand work over through `SimpleQueue`, whose operations no interrupt (Ctrl-C) can tear, and
-look for signals again and again with growing pauses.
+look for signals again and again with growing pauses. What belongs to handing over is done in one
+call of functions in C, as interrupts fall only between steps of Python.
 """
 
 from __future__ import annotations
 
 import ctypes
+import operator
 import threading
 import time
+from functools import partial
 from itertools import count
 from queue import SimpleQueue
 from typing import Final
@@ -41,17 +44,20 @@ def _write(address: int, value: int) -> None:
     view_memory(address, 8).cast("Q")[0] = value
 
 
+_Work = SimpleQueue[tuple[int, int] | None]
+"""Command buffers in order; None ends the thread that drains them."""
+
+
 class _Queue:
-    """Command buffers in order, and the thread that drains them; None ends it."""
+    """What is submitted, and the thread that drains it once there is one."""
 
     def __init__(self) -> None:
         self.submitted = memoryview(bytearray(8)).cast("Q")
-        self.start_anew()
+        self.drained: tuple[_Work, threading.Thread] | None = None
 
     def start_anew(self) -> None:
         """Have no thread and nothing to do."""
-        self.work: SimpleQueue[tuple[int, int] | None] = SimpleQueue()
-        self.thread: threading.Thread | None = None
+        self.drained = None
 
 
 class _SharedKernel:
@@ -128,9 +134,10 @@ class PortableProcessor:
         closed = self._queues.pop(queue, None)
         if closed is None:
             return
-        closed.work.put(None)
-        if closed.thread is not None:
-            closed.thread.join(_STOP_SECONDS)
+        if closed.drained is not None:
+            work, thread = closed.drained
+            work.put(None)
+            thread.join(_STOP_SECONDS)
         if not self._queues and self._helpers is not None:
             self._helpers.stop()
             self._helpers = None
@@ -138,14 +145,20 @@ class PortableProcessor:
     def submit(self, queue: int, commands: int, number: int, inline: bool) -> bool:
         """Hand a command buffer to the queue's thread."""
         target = self._queues[queue]
-        if target.thread is None:
-            target.thread = threading.Thread(
-                target=self._drain, args=(target,), name=f"tg-cpu-{queue}", daemon=True
+        if target.drained is None:
+            # a thread that an interrupt lets go of keeps a queue of its own, which stays empty
+            work: _Work = SimpleQueue()
+            thread = threading.Thread(
+                target=self._drain, args=(work,), name=f"tg-cpu-{queue}", daemon=True
             )
-            target.thread.start()
-        last = commands + (number - 1) * COMMAND_SIZE
-        target.work.put((commands, number))
-        target.submitted[0] = _read(last + 16)
+            thread.start()
+            target.drained = work, thread
+        work, _ = target.drained
+        value = _read(commands + (number - 1) * COMMAND_SIZE + 16)
+        hand_over = partial(work.put, (commands, number))
+        write_value = partial(operator.setitem, target.submitted, 0, value)
+        # one step of Python: an interrupt between the two would let the value be given twice
+        list(map(partial.__call__, (hand_over, write_value)))
         return True
 
     def submitted(self, queue: int) -> memoryview[int]:
@@ -173,8 +186,8 @@ class PortableProcessor:
         for queue in self._queues.values():
             queue.start_anew()
 
-    def _drain(self, queue: _Queue) -> None:
-        for commands, number in iter(queue.work.get, None):
+    def _drain(self, work: _Work) -> None:
+        for commands, number in iter(work.get, None):
             self._run(commands, number)
 
     def _run(self, commands: int, number: int) -> None:
