@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +49,17 @@ def test_damaged_entries_are_made_anew(tmp_path: Path) -> None:
             path.write_bytes(path.read_bytes()[:-5])
         forget()
         compute()
+
+
+def test_keys_are_the_same_in_every_process(tmp_path: Path) -> None:
+    program = "from tg_tensor import Tensor; (Tensor([1.0, 2.0]) * 3 + 1).numpy()"
+    settings = {**os.environ, "TG_CACHE_DIR": str(tmp_path), "SPEC": "0"}
+    kept: set[int] = set()
+    for seed in ("1", "2", "3"):
+        settings["PYTHONHASHSEED"] = seed
+        subprocess.run([sys.executable, "-c", program], env=settings, check=True)
+        kept.add(sum(path.is_file() for path in (tmp_path / "programs").rglob("*")))
+    assert kept == {1}
 
 
 def test_the_verifier_sees_every_pass(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tg_codegen.render.renderer import Renderer
 from tg_runtime import Compiler, DiskCache, content_key
 from tg_uop import Ops, ProgramInfo, UOp
 from tg_uop.context import CCACHE, DEBUG
+from tg_uop.ir.key import encode
 
 SHOWS_INSTRUCTIONS = 5
 """The DEBUG level that prints what a kept program no longer has."""
@@ -75,5 +76,12 @@ def _may_use(options: Options) -> bool:
 
 
 def _key(kernel: UOp, renderer: Renderer, compiler: Compiler, options: Options) -> str:
-    target = f"{type(renderer).__name__} {renderer.target!r} {renderer.caps!r}"
+    target = _target_key(renderer)
     return content_key(generator_stamp(), kernel.key, target, compiler.key, repr(options))
+
+
+@cache
+def _target_key(renderer: Renderer) -> bytes:
+    """What is generated for: by content, the same in every process."""
+    parts = (type(renderer).__name__, repr(renderer.target), renderer.caps)
+    return encode(parts)

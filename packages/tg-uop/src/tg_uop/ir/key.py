@@ -41,6 +41,9 @@ def encode(value: object) -> bytes:
         return b"b%d:" % len(value) + value
     if isinstance(value, tuple | list):
         return b"(" + b",".join(encode(part) for part in value) + b")"
+    if isinstance(value, frozenset | set):
+        # the order of a set differs between processes
+        return b"{" + b",".join(sorted(encode(part) for part in value)) + b"}"
     if isinstance(value, Enum):
         return f"e:{type(value).__name__}.{value.name}".encode()
     if isinstance(value, DType | InvalidType):
