@@ -194,6 +194,25 @@ def test_functions_name_what_they_reach_outside() -> None:
     np.testing.assert_array_equal(g(Tensor([1.0, 1.0])).numpy(), [2, 3])
 
 
+def test_methods_reach_the_weights_of_their_layer() -> None:
+    class Scale:
+        def __init__(self) -> None:
+            self.weight = Tensor([1.0, 2.0], requires_grad=True)
+
+        @function
+        def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            return x * self.weight, x + self.weight
+
+    layer = Scale()
+    product, total = layer(Tensor([3.0, 3.0]))
+    np.testing.assert_array_equal(total.numpy(), [4, 5])
+    product.sum().backward()
+    assert layer.weight.grad is not None
+    np.testing.assert_array_equal(layer.weight.grad.numpy(), [3, 3])
+    layer.weight = Tensor([5.0, 6.0])
+    np.testing.assert_array_equal(layer(Tensor([1.0, 1.0]))[0].numpy(), [5, 6])
+
+
 def test_devices_are_known_by_name() -> None:
     assert Device["CPU"].device == "CPU"
 

@@ -22,10 +22,10 @@ MOST_TRACES = 64
 class Function:
     """A traced function: calls with alike arguments reuse the graph without running Python code.
 
-    Tensors that it reaches by other ways than its arguments (`allow_implicit`) are looked up at
-    each call. With `precompile` its results and arguments have memory of their own, so that the
-    kernels inside are the same at every call, whatever stands around it; with
-    `precompile_backward` that holds for gradients.
+    Tensors that it reaches by other ways than its arguments and what they hold (the weights of a
+    layer) need `allow_implicit`. All that it reaches is looked up at each call. With `precompile`
+    its results and arguments have memory of their own, so that the kernels inside are the same at
+    every call, whatever stands around it; with `precompile_backward` that holds for gradients.
     """
 
     def __init__(

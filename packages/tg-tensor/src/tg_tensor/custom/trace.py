@@ -24,7 +24,7 @@ from tg_tensor.jit.containers import (
 )
 from tg_tensor.jit.guards import without_values
 from tg_tensor.jit.proxies import Placeholder
-from tg_tensor.jit.watch import Reached, reached_tensors, roots_of
+from tg_tensor.jit.watch import Reached, reached_tensors, roots_of, roots_of_arguments
 from tg_tensor.ops.random import RandomOps
 
 _trace_numbers = itertools.count()
@@ -37,6 +37,8 @@ class Trace:
 
     `bodies` are its results, `count` of them, and then what it writes to the tensors numbered in
     `written`: first come the arguments, then the `implicit` ones, which it reaches from outside.
+    Those of them that are attributes of arguments, as the weights of a layer, are
+    numbered in `passed_along`.
     """
 
     bodies: tuple[UOp, ...]
@@ -46,6 +48,7 @@ class Trace:
     params: tuple[UOp, ...]
     implicit: tuple[Reached, ...]
     implicit_params: tuple[UOp, ...]
+    passed_along: frozenset[int]
     written: tuple[int, ...]
     foreign: tuple[UOp, ...]
     is_reusable: bool
@@ -79,8 +82,10 @@ class Trace:
         return {node: now[node.src[0]] for node in old if node.src[0] in now}
 
     def refuse_implicit(self, name: str) -> None:
-        """Raise `CustomError` when a tensor is used that is no argument. Constants are none."""
-        for entry in self.implicit:
+        """Raise `CustomError` when a tensor is used that is neither an argument nor in one."""
+        for number, entry in enumerate(self.implicit):
+            if number in self.passed_along:
+                continue
             node = cast(TensorLike, entry.value()).uop
             if any(below.op is Ops.BUFFER for below in node.toposort()):
                 raise _not_an_argument(name, f"{entry.path}, a tensor of shape {node.shape},")
@@ -114,6 +119,7 @@ def trace_function(
     for entry in reached_tensors(roots_of(fxn, args, kwargs)):
         if id(entry.tensor) not in given and entry.key != "grad":
             outside.setdefault(id(entry.tensor), entry)
+    attributes = {id(e.tensor) for e in reached_tensors(roots_of_arguments(args, kwargs))}
     everything = [*given.values(), *(entry.tensor for entry in outside.values())]
     before = [tensor.uop for tensor in everything]
     params = [_param(number, node, label) for number, node in enumerate(before)]
@@ -140,6 +146,7 @@ def trace_function(
         tensors,
         given,
         found,
+        attributes,
         params,
         first_slot,
     )
@@ -153,6 +160,7 @@ def _finished(
     tensors: Sequence[TensorLike],
     given: Mapping[int, TensorLike],
     outside: Sequence[Reached],
+    attributes: set[int],
     params: Sequence[UOp],
     first_slot: int,
 ) -> Trace:
@@ -167,14 +175,16 @@ def _finished(
     buffers = [node for node in below if node.op is Ops.BUFFER]
     random = _random_buffers()
     kinds = [*produced, *(tensors or [entry.tensor for entry in outside])]
+    implicit = tuple(outside[n - count] for n in used)
     return Trace(
         bodies=tuple(bodies),
         count=len(produced),
         template=rebuild(result, Placeholder.of),
         kind=type(kinds[0]) if produced or written else None,
         params=tuple(own),
-        implicit=tuple(outside[n - count] for n in used),
+        implicit=implicit,
         implicit_params=tuple(params[n] for n in used),
+        passed_along=frozenset(i for i, e in enumerate(implicit) if id(e.tensor) in attributes),
         written=tuple(position[n] for n in written),
         foreign=tuple(b for b in buffers if _slot(b) < first_slot and b not in random),
         is_reusable=not buffers,

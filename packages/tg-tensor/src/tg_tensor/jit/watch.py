@@ -79,13 +79,20 @@ def roots_of(
     function: object, args: Iterable[object], kwargs: Mapping[str, object]
 ) -> list[tuple[str, object]]:
     """From where a function can reach Tensors beside those that are its arguments."""
-    given = [(f"argument {number}", value) for number, value in enumerate(args)]
-    given += [(f"argument {name}", value) for name, value in kwargs.items()]
-    constants = [entry for name, value in given for entry in constants_of(name, value)]
-    objects = [(name, value) for name, value in constants if hasattr(value, "__dict__")]
+    objects = roots_of_arguments(args, kwargs)
     if isinstance(function, OfInstance):
         return [*objects, ("self", function.instance()), ("", function.function)]
     return [*objects, ("", function)]
+
+
+def roots_of_arguments(
+    args: Iterable[object], kwargs: Mapping[str, object]
+) -> list[tuple[str, object]]:
+    """The arguments that are objects with attributes: layers, configurations."""
+    given = [(f"argument {number}", value) for number, value in enumerate(args)]
+    given += [(f"argument {name}", value) for name, value in kwargs.items()]
+    constants = [entry for name, value in given for entry in constants_of(name, value)]
+    return [(name, value) for name, value in constants if hasattr(value, "__dict__")]
 
 
 def reached_tensors(roots: Iterable[tuple[str, object]]) -> list[Reached]:
