@@ -184,15 +184,44 @@ def to_program(ast: UOp, renderer: Renderer, options: Options | None = None) -> 
     Raises `KernelFormError` when `ast` is neither, and what a pass raises for a kernel it refuses.
     """
     chosen = options or current_options()
-    key = (ast.key, type(renderer), renderer.target, renderer.caps, renderer.compiler, chosen)
+    key = (_key(ast, renderer, chosen), renderer.compiler)
     found = PROGRAMS.get(key)
     if found is None:
-        found = _complete(ast, renderer, chosen)
+        found = with_binary(to_source(ast, renderer, chosen), renderer)
         PROGRAMS.put(key, found)
     return found
 
 
-def _complete(ast: UOp, renderer: Renderer, options: Options) -> UOp:
+def to_source(ast: UOp, renderer: Renderer, options: Options | None = None) -> UOp:
+    """PROGRAM up to SOURCE: the first half of `to_program`, the same in all else."""
+    chosen = options or current_options()
+    key = _key(ast, renderer, chosen)
+    found = PROGRAMS.get(key)
+    if found is None:
+        found = _rendered(ast, renderer, chosen)
+        PROGRAMS.put(key, found)
+    return found
+
+
+def with_binary(program: UOp, renderer: Renderer) -> UOp:
+    """PROGRAM that ends at SOURCE with its BINARY, where the renderer has a compiler.
+
+    It generates no code: several may be compiled side by side.
+    """
+    parts = program.src
+    if len(parts) > 4 or renderer.compiler is None:
+        return program
+    text = parts[3].arg
+    assert isinstance(text, str), "SOURCE carries text"
+    binary = UOp(Ops.BINARY, dtypes.void, (), renderer.compiler(text))
+    return UOp(Ops.PROGRAM, dtypes.void, (*parts, binary), program.arg)
+
+
+def _key(ast: UOp, renderer: Renderer, options: Options) -> tuple[object, ...]:
+    return (ast.key, type(renderer), renderer.target, renderer.caps, options)
+
+
+def _rendered(ast: UOp, renderer: Renderer, options: Options) -> UOp:
     program = _as_program(ast)
     if not options.verify:
         return _filled(program, renderer, options)
@@ -220,7 +249,7 @@ def _as_program(ast: UOp) -> UOp:
 
 
 def _filled(program: UOp, renderer: Renderer, options: Options) -> UOp:
-    """The program with the operands that are missing, one after the other."""
+    """The program with the operands up to SOURCE that are missing, one after the other."""
     parts = program.src
     info = program.arg if isinstance(program.arg, ProgramInfo) else None
     if len(parts) < 3:
@@ -232,10 +261,6 @@ def _filled(program: UOp, renderer: Renderer, options: Options) -> UOp:
     if len(parts) < 4:
         source = renderer.render(parts[2].src, info)
         parts = (*parts, UOp(Ops.SOURCE, dtypes.void, (), source))
-    if len(parts) < 5 and renderer.compiler is not None:
-        text = parts[3].arg
-        assert isinstance(text, str), "SOURCE carries text"
-        parts = (*parts, UOp(Ops.BINARY, dtypes.void, (), renderer.compiler(text)))
     return UOp(Ops.PROGRAM, dtypes.void, parts, info)
 
 

@@ -6,9 +6,9 @@ import inspect
 import pickle
 
 import pytest
+import tg_codegen
 from tg_runtime.errors import CompileError
 from tg_tensor import Tensor
-from tg_tensor.engine import compile as engine_compile
 from tg_uop import Ops, UOp
 from tg_uop.errors import ShapeError, TgError
 
@@ -57,7 +57,7 @@ def test_what_fails_later_names_the_line_that_made_the_value(
         raise CompileError(compiler="none", message="refused")
 
     value, line = (Tensor([1.0, 2.0, 3.0]) * 1.25 + 0.75).exp2(), here()
-    monkeypatch.setattr(engine_compile, "compiled_program", refuse)
+    monkeypatch.setattr(tg_codegen, "to_source", refuse)
     with pytest.raises(CompileError) as caught:
         value.realize()
     assert caught.value.location == (__file__, line)

@@ -67,6 +67,8 @@ class ClangCompiler(Compiler):
     `-ffp-contract=off`: a multiply and an add are fused only where the kernel says so, as in LLVM.
     """
 
+    side_by_side = max(1, os.cpu_count() or 1)
+
     def __init__(
         self,
         arch: str = "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from tg_runtime.compile.disk_cache import CompilerCache, content_key, default_compiler_cache
 
@@ -11,8 +12,11 @@ class Compiler(ABC):
     """Turns source into a binary, purely: equal `key` and source give an equal binary.
 
     `key` holds everything that shapes the binary beside the source: the tool's name and version,
-    its flags, the processor and its features.
+    its flags, the processor and its features. `side_by_side` compilations are faster at once than
+    one after the other.
     """
+
+    side_by_side: ClassVar[int] = 1
 
     def __init__(self, key: str, cache: CompilerCache = default_compiler_cache) -> None:
         self.key = key

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast, final
 
-from tg_codegen.analyze.cost import estimate_kernel
+import tg_codegen
 from tg_codegen.options import Options, current_options
-from tg_codegen.pipeline import to_program
 from tg_codegen.render.renderer import Renderer
 from tg_runtime import Device, Program
 from tg_uop import Estimates, KernelInfo, Ops, ProgramInfo, UOp
+from tg_uop.context import CPU_COUNT
 from tg_uop.errors import TgError
 
+from tg_tensor.engine.backend import BackEnd, Pending
 from tg_tensor.engine.errors import CallError
 from tg_tensor.engine.measure import fastest_kernel
 from tg_tensor.engine.plan_store import keep_program, kept_program
@@ -64,39 +67,82 @@ def compile_linear(linear: UOp, *, with_instructions: bool = True) -> UOp:
     Without instructions a PROGRAM may come from disk, with an empty LINEAR.
     Raises what `to_program` raises for a kernel that cannot be compiled.
     """
-    options = current_options()
-    calls = []
-    changed = False
-    progress = CompileProgress(len(linear.src))
+    todo = [call for call in dict.fromkeys(linear.src) if _is_to_compile(call)]
+    if not todo:
+        return linear
+    compiled = _compiled_calls(todo, current_options(), with_instructions)
+    return linear.replace(src=tuple(compiled.get(call, call) for call in linear.src))
+
+
+def _is_to_compile(call: UOp) -> bool:
+    return call.called.op is Ops.SINK or is_partial(call.called)
+
+
+def _compiled_calls(
+    calls: Sequence[UOp], options: Options, with_instructions: bool
+) -> dict[UOp, UOp]:
+    """Each call with its compiled form; sources become binaries beside the generating thread."""
+    progress = CompileProgress(len(calls))
+    started: dict[UOp, Pending | UOp] = {}
+    compiled: dict[UOp, UOp] = {}
+    made: dict[object, Pending | UOp] = {}
     try:
-        for number, call in enumerate(linear.src):
-            progress.show(number)
-            compiled = _compiled_call(call, options, with_instructions)
-            changed = changed or compiled is not call
-            calls.append(compiled)
+        with BackEnd(_threads_beside(calls)) as back_end:
+            for call in calls:
+                progress.show(len(started), 2 * len(calls))
+                with _about(call):
+                    started[call] = _started(call, options, with_instructions, back_end, made)
+            for call, program in started.items():
+                progress.show(len(calls) + len(compiled), 2 * len(calls))
+                with _about(call):
+                    finished = program.result() if isinstance(program, Pending) else program
+                compiled[call] = UOp(Ops.CALL, call.dtype, (finished, *call.call_args), call.arg)
+                compiled[call].source_line = call.source_line
     finally:
         progress.clear()
-    return linear.replace(src=tuple(calls)) if changed else linear
+    return compiled
 
 
-def _compiled_call(call: UOp, options: Options, with_instructions: bool) -> UOp:
-    called = call.called
-    is_done = called.op is not Ops.SINK and not is_partial(called)
-    if is_done:
-        return call
-    device = device_of_call(call)
-    renderer = Device[device].renderer
-    kept_on = None if with_instructions else device
-    if options.beam > 0 and called.op is Ops.SINK:
-        called = _searched(device, called, renderer, options)
+def _threads_beside(calls: Sequence[UOp]) -> int:
+    """Threads that compile while this one generates code; one core has none to spare."""
+    if len(calls) == 1 or CPU_COUNT.value == 1:
+        return 0
+    compilers = {Device[device_of_call(call)].compiler for call in calls}
+    return max((compiler.side_by_side for compiler in compilers if compiler is not None), default=0)
+
+
+@contextmanager
+def _about(call: UOp) -> Iterator[None]:
+    """What goes wrong inside names the line of the user's code that the call is for."""
     try:
-        program = compiled_program(called, renderer, options, kept_on)
+        yield
     except TgError as error:
         error.about(call.source_line)
         raise
-    compiled = UOp(Ops.CALL, call.dtype, (program, *call.call_args), call.arg)
-    compiled.source_line = call.source_line
-    return compiled
+
+
+def _started(
+    call: UOp,
+    options: Options,
+    with_instructions: bool,
+    back_end: BackEnd,
+    made: dict[object, Pending | UOp],
+) -> Pending | UOp:
+    """The program of a call, finished or to be finished by the back end."""
+    kernel = call.called
+    device = device_of_call(call)
+    renderer = Device[device].renderer
+    if options.beam > 0 and kernel.op is Ops.SINK:
+        kernel = _searched(device, kernel, renderer, options)
+    kept_on = None if with_instructions else device
+    key = (kernel, renderer, options, kept_on is None)
+    found = made.get(key)
+    if found is None:
+        found = _known_program(kernel, renderer, options, kept_on)
+    if found is None:
+        found = back_end.start(_rest_of(kernel, renderer, options, kept_on))
+    made[key] = found
+    return found
 
 
 def is_partial(called: UOp) -> bool:
@@ -111,24 +157,39 @@ def compiled_program(
 
     With a `device`, it may come from what is kept on disk for that device's compiler.
     """
-    key = (kernel, renderer, options, device is None)
-    found = _programs.get(key)
-    if found is None:
-        found = _made_program(kernel, renderer, options, device)
-        _programs.put(key, found)
-    return cast(UOp, found)
-
-
-def _made_program(kernel: UOp, renderer: Renderer, options: Options, device: str | None) -> UOp:
-    if device is None or kernel.op is not Ops.SINK:
-        return to_program(kernel, renderer, options)
-    compiler = Device[device].compiler
-    found = kept_program(kernel, renderer, compiler, options)
+    found = _known_program(kernel, renderer, options, device)
     if found is not None:
         return found
-    program = to_program(kernel, renderer, options)
-    keep_program(kernel, renderer, compiler, options, program)
-    return program
+    return _rest_of(kernel, renderer, options, device)()
+
+
+def _known_program(
+    kernel: UOp, renderer: Renderer, options: Options, device: str | None
+) -> UOp | None:
+    """The PROGRAM of a kernel that this or another process has compiled before."""
+    key = (kernel, renderer, options, device is None)
+    found = _programs.get(key)
+    if found is None and device is not None and kernel.op is Ops.SINK:
+        found = kept_program(kernel, renderer, Device[device].compiler, options)
+        if found is not None:
+            _programs.put(key, found)
+    return cast("UOp | None", found)
+
+
+def _rest_of(
+    kernel: UOp, renderer: Renderer, options: Options, device: str | None
+) -> Callable[[], UOp]:
+    """Generate the code of a kernel; what is left to do for its PROGRAM."""
+    source = tg_codegen.to_source(kernel, renderer, options)
+
+    def finish() -> UOp:
+        program = tg_codegen.with_binary(source, renderer)
+        if device is not None and kernel.op is Ops.SINK:
+            keep_program(kernel, renderer, Device[device].compiler, options, program)
+        _programs.put((kernel, renderer, options, device is None), program)
+        return program
+
+    return finish
 
 
 def _searched(device: str, kernel: UOp, renderer: Renderer, options: Options) -> UOp:
@@ -174,6 +235,6 @@ def estimate_uop(call: UOp) -> Estimates:
         return called.arg.estimates
     found = _estimates.get(called)
     if found is None:
-        found = estimate_kernel(called)
+        found = tg_codegen.estimate_kernel(called)
         _estimates.put(called, found)
     return cast(Estimates, found)

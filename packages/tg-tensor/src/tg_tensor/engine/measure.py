@@ -10,10 +10,9 @@ from math import inf
 from time import monotonic
 from typing import cast, final
 
+import tg_codegen
 from tg_codegen.errors import SearchError
-from tg_codegen.optimize.search import beam_search
 from tg_codegen.options import Options
-from tg_codegen.pipeline import canonical, to_program
 from tg_codegen.render.renderer import Renderer
 from tg_runtime import Buffer, Device, DiskCache, content_key
 from tg_uop import KernelInfo, Ops, Opt, OptOps, PtrDType, UOp
@@ -43,7 +42,7 @@ class Timer:
 
     def __call__(self, kernel: UOp) -> float:
         """Seconds that the kernel takes with the Opts that it carries."""
-        program = to_program(kernel, self.renderer, self.options)
+        program = tg_codegen.to_program(kernel, self.renderer, self.options)
         info = program.program_info
         values = {v.var_name: _middle(cast(UOp, v)) for v in info.vars}
         global_size, local_size = info.launch_dims(values)
@@ -73,7 +72,7 @@ def fastest_kernel(device: str, kernel: UOp, renderer: Renderer, options: Option
     info = kernel.arg
     if isinstance(info, KernelInfo) and info.opts_to_apply is not None:
         return kernel
-    plain = canonical(kernel)
+    plain = tg_codegen.canonical(kernel)
     timer = Timer(device, plain, renderer, options)
     end = monotonic() + BUDGET_S
     shows = sys.stderr.isatty()
@@ -87,7 +86,7 @@ def fastest_kernel(device: str, kernel: UOp, renderer: Renderer, options: Option
         )
 
     try:
-        found = beam_search(
+        found = tg_codegen.beam_search(
             plain,
             renderer,
             timer,

@@ -23,8 +23,8 @@ class CompileProgress:
         self._start = monotonic() if total > 1 else None
         self._shown = False
 
-    def show(self, done: int) -> None:
-        """Tell how many kernels are done."""
+    def show(self, done: int, of: int) -> None:
+        """Tell how much is done: so many steps of all."""
         start = self._start
         if start is None or monotonic() - start < PATIENCE_S:
             return
@@ -32,8 +32,8 @@ class CompileProgress:
             self._start = None
             return
         self._shown = True
-        bar = "#" * (WIDTH * done // self.total)
-        text = f"\rcompiling kernels [{bar:<{WIDTH}}] {done}/{self.total}"
+        bar = "#" * (WIDTH * done // of)
+        text = f"\rcompiling {self.total} kernels [{bar:<{WIDTH}}] {100 * done // of}%"
         print(text, end="", file=sys.stderr, flush=True)  # noqa: T201
 
     def clear(self) -> None:
