@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
+from tg_uop.context import PROFILE
 from tg_uop.ir.args import Size
 
 from tg_runtime.device import Compiled, Memory
@@ -15,7 +16,6 @@ from tg_runtime.hcq.program import INLINE_NS, INLINE_WAIT_NS, HCQProgram
 from tg_runtime.hcq.stamps import Stamps
 from tg_runtime.host.memory_map import map_pages, round_up, unmap_pages, view_memory
 from tg_runtime.memory.buffer import Buffer
-from tg_runtime.profile import profiling
 
 _MASK: Final = 2**64 - 1
 
@@ -51,7 +51,8 @@ class _Recording:
     def __init__(self, calls: Sequence[GraphCall], stamps: Stamps, timeline: int) -> None:
         self.number = len(calls) + 3
         self.last_value = 0
-        self.inputs: dict[int, list[tuple[int, int]]] = {}
+        # of each use of an input: its number, the word to patch, bytes into it
+        self.places: list[tuple[int, int, int]] = []
         self.variables: dict[str, list[int]] = {}
         self.sizes: list[tuple[int, Size]] = []
         self.stamp_words: list[int] = []
@@ -102,7 +103,7 @@ class _Recording:
 
     def _place_buffer(self, word: int, buffer: GraphBuffer) -> None:
         if isinstance(buffer, InputSlot):
-            self.inputs.setdefault(buffer.slot, []).append((word, buffer.offset))
+            self.places.append((buffer.slot, word, buffer.offset))
         else:
             self.words[word] = buffer.memory.address
 
@@ -127,7 +128,9 @@ class HCQGraph:
         address = device.timeline_signal.address
         self._recordings = [_Recording(calls, self.stamps, address) for _ in range(2)]
         first = self._recordings[0]
-        self.input_slots = tuple(sorted(first.inputs))
+        self.input_slots = tuple(sorted({slot for slot, _, _ in first.places}))
+        self._inputs = self.input_slots[-1] + 1 if self.input_slots else 0
+        self._last_name = self.names[-1] if self.names else ""
         self.variable_names = tuple(sorted(first.variables))
         self._turn = 0
         self._profiled = [False, False]
@@ -148,27 +151,30 @@ class HCQGraph:
         Raises `LaunchError` when an input or a variable is missing.
         """
         device = self.device
-        addresses = self._addresses(input_buffers)
+        if len(input_buffers) < self._inputs:
+            self._refuse(len(input_buffers))
         inline = 0 < self.stamps.elapsed < (INLINE_WAIT_NS if wait else INLINE_NS)
         with device.lock:
             turn = self._turn
             recording = self._recordings[turn]
             self._turn = 1 - turn
-            # a replay that Ctrl-C stopped before its submission has no value to wait for
-            device.wait_for(min(recording.last_value, device.timeline_value))
+            before = device.timeline_value
+            if device.timeline_signal.value < recording.last_value:
+                # a replay that Ctrl-C stopped before its submission has no value to wait for
+                device.wait_for(min(recording.last_value, before))
             words = recording.words
-            for slot, places in recording.inputs.items():
-                address = addresses[slot]
-                for word, offset in places:
-                    words[word] = address + offset
+            for slot, word, offset in recording.places:
+                buffer = input_buffers[slot]
+                memory = buffer.memory if isinstance(buffer, Buffer) else buffer
+                words[word] = memory.address + offset
             if recording.variables or recording.sizes:
                 self._patch_variables(recording, var_vals or {})
-            value = device.timeline_value + 1
+            value = before + 1
             words[recording.signal_word] = value
             recording.last_value = value
-            device.last_submitted = self.names[-1] if self.names else ""
+            device.last_submitted = self._last_name
             stamps = None
-            if profiling() or self._profiled[turn]:
+            if PROFILE.value or self._profiled[turn]:
                 stamps = self._patch_stamps(turn)
             device.submit_buffer(recording.address, recording.number, inline)
             if stamps is not None:
@@ -178,16 +184,11 @@ class HCQGraph:
         device.wait_for(value)
         return self.stamps.elapsed * 1e-9
 
-    def _addresses(self, inputs: Sequence[Buffer | Memory]) -> list[int]:
-        if self.input_slots and len(inputs) <= self.input_slots[-1]:
-            raise LaunchError(
-                kernel=f"graph of {len(self.calls)} calls",
-                reason=f"input {self.input_slots[-1]} is used, only {len(inputs)} were given",
-            )
-        return [
-            buffer.memory.address if isinstance(buffer, Buffer) else buffer.address
-            for buffer in inputs
-        ]
+    def _refuse(self, given: int) -> NoReturn:
+        raise LaunchError(
+            kernel=f"graph of {len(self.calls)} calls",
+            reason=f"input {self.input_slots[-1]} is used, only {given} were given",
+        )
 
     def _patch_variables(self, recording: _Recording, var_vals: Mapping[str, int]) -> None:
         missing = [name for name in recording.variables if name not in var_vals]
@@ -206,7 +207,7 @@ class HCQGraph:
     def _patch_stamps(self, turn: int) -> Stamps | None:
         """Let each kernel write its times, or none any more; where they will be."""
         recording = self._recordings[turn]
-        wanted = profiling()
+        wanted = bool(PROFILE.value)
         stamps = Stamps(max(1, len(recording.stamp_words)))
         for number, word in enumerate(recording.stamp_words):
             recording.words[word] = stamps.address + 16 * number if wanted else 0

@@ -36,27 +36,21 @@ class OutputSet:
     counted by references, because Tensors, graphs and NumPy views all hold one of the two.
     """
 
-    __slots__ = ("_idle", "buffers", "nodes", "views")
+    __slots__ = ("_held", "_idle", "buffers", "nodes", "views")
 
     def __init__(self, outputs: Sequence[UOp], views: Callable[[list[UOp]], list[UOp]]) -> None:
         self.nodes = [_like(output) for output in outputs]
         self.buffers = [buffer_of(node).ensure_allocated() for node in self.nodes]
         self.views = views(self.nodes)
+        self._held = (*self.nodes, *self.buffers, *self.views)
         self._idle = self._references()
 
     def _references(self) -> int:
-        count = 0
-        for node in self.nodes:
-            count += sys.getrefcount(node)
-        for buffer in self.buffers:
-            count += sys.getrefcount(buffer)
-        for view in self.views:
-            count += sys.getrefcount(view)
-        return count
+        return sum(map(sys.getrefcount, self._held))
 
     def is_idle(self) -> bool:
         """Whether the results that were handed out are gone."""
-        return self._references() == self._idle
+        return sum(map(sys.getrefcount, self._held)) == self._idle
 
 
 @final

@@ -89,8 +89,15 @@ class TensorCore(ReduceMixin):
     @classmethod
     def _of(cls, uop: UOp) -> Self:
         """The Tensor of a node."""
+        # every operation ends here, so that it is written out
         tensor = object.__new__(cls)
-        tensor._adopt(uop, None)
+        tensor.uop = uop
+        tensor.grad = None
+        tensor._requires_grad = None
+        tensor._origin = None
+        _LIVE[weakref.ref(tensor, _forget)] = None
+        if uop.source_line is None:
+            uop.source_line = user_line()
         return tensor
 
     def _adopt(self, uop: UOp, requires_grad: bool | None) -> None:
@@ -442,8 +449,8 @@ class TensorCore(ReduceMixin):
     def __ne__(self, x: object) -> Self:  # type: ignore[override]
         return self.ne(x)
 
-    def __hash__(self) -> int:
-        return id(self)
+    # by identity; a method of Python would be called for every Tensor that is made
+    __hash__ = object.__hash__
 
 
 def _refuse_leaves(parts: Sequence[TensorCore], wholes: Sequence[TensorCore | None]) -> None:
