@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, defs, inliner
 
 from tg_onnx.errors import ModelFormatError
+from tg_onnx.habits import Habits
 from tg_onnx.host import HOST_ONLY, HOST_UNTYPED
 from tg_onnx.model import DEFAULT_DOMAINS, Graph, Node
 from tg_onnx.ops.control import CONTROL, Control
@@ -26,6 +27,7 @@ class Plan:
     controls: Mapping[int, Control]
     subplans: Mapping[int, Mapping[str, Plan]]
     last_use: Mapping[int, tuple[str, ...]]
+    habits: Habits = field(default_factory=Habits)
 
 
 def plan_graph(graph: Graph) -> Plan:
@@ -71,6 +73,25 @@ def last_uses(graph: Graph) -> dict[int, tuple[str, ...]]:
         if name and name not in graph.outputs:
             dying.setdefault(position, []).append(name)
     return {position: tuple(names) for position, names in dying.items()}
+
+
+def reduced(graph: Graph, outputs: Sequence[str]) -> Graph:
+    """The part of a graph that some of its outputs need; all inputs stay."""
+    needed = set(outputs)
+    nodes = []
+    for node in graph.nodes[::-1]:
+        if needed.isdisjoint(node.outputs):
+            continue
+        nodes.append(node)
+        needed.update(node.inputs)
+        for body in node.subgraphs.values():
+            needed |= body.outer_names()
+    return replace(
+        graph,
+        nodes=tuple(nodes[::-1]),
+        outputs={name: graph.outputs[name] for name in outputs},
+        constants={name: value for name, value in graph.constants.items() if name in needed},
+    )
 
 
 def all_constants(graph: Graph) -> frozenset[int]:

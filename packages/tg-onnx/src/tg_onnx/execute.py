@@ -1,0 +1,291 @@
+"""Run the nodes of a graph one after the other: on tensors, or on the host where it must be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from inspect import Parameter, signature
+
+import numpy as np
+from tg_tensor import Tensor
+from tg_tensor.jit.errors import JitError
+from tg_uop.errors import TgError
+
+from tg_onnx.errors import OnnxError, OperatorError, UnsupportedOperatorError
+from tg_onnx.habits import Frame, ReadOnHost, reading_inputs
+from tg_onnx.host import HOST_FORMS, Value, as_array, is_tensor_dtype, needs_host, run_on_host
+from tg_onnx.model import Node
+from tg_onnx.ops import OPERATOR_MODULES
+from tg_onnx.plan import BUILT_IN, Plan, all_constants
+from tg_onnx.proto import Array
+from tg_onnx.registry import Implementation, Operator
+
+assert OPERATOR_MODULES, "importing the operators registers them"
+
+# integer arithmetic on shapes: a few numbers, needed on the host to build what follows
+HOST_OPERATORS = frozenset(
+    [
+        "Add",
+        "And",
+        "Cast",
+        "Ceil",
+        "Concat",
+        "ConstantOfShape",
+        "Div",
+        "Equal",
+        "Expand",
+        "Floor",
+        "Gather",
+        "Greater",
+        "Identity",
+        "Less",
+        "Max",
+        "Min",
+        "Mod",
+        "Mul",
+        "Neg",
+        "Not",
+        "Or",
+        "Range",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceSum",
+        "Reshape",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "Sub",
+        "Transpose",
+        "Unsqueeze",
+        "Where",
+    ]
+)
+HOST_ELEMENTS = 1024
+
+RunBody = Callable[[Plan, dict[str, Value], Frame], list[Value]]
+
+
+class Executor:
+    """Runs nodes. Constants go to the device once, at their first use."""
+
+    def __init__(self, plan: Plan, device: str | None) -> None:
+        self.device = device
+        # operators that ran by the reference implementation, a small number of integers aside
+        self.ran_on_host: Counter[str] = Counter()
+        self.uploaded: dict[int, Tensor] = {}
+        self.constants = set(all_constants(plan.graph))
+        self.run_body: RunBody = self.run_plan
+
+    def run_plan(self, plan: Plan, values: dict[str, Value], frame: Frame) -> list[Value]:
+        """The values of a graph's outputs; `values` has its inputs and what is around it."""
+        values.update(plan.graph.constants)
+        self.run_nodes(plan, range(len(plan.graph.nodes)), values, frame)
+        return [values[name] for name in plan.graph.outputs]
+
+    def run_nodes(
+        self, plan: Plan, positions: Iterable[int], values: dict[str, Value], frame: Frame
+    ) -> None:
+        """Some nodes of a graph; what no later node needs is dropped from `values`."""
+        for position in positions:
+            frame.position = position
+            node = plan.graph.nodes[position]
+            results = self._run(node, plan, position, values, frame)
+            for name, result in zip(node.outputs, results, strict=False):
+                if name:
+                    values[name] = result
+            for name in plan.last_use.get(position, ()):
+                values.pop(name, None)
+        frame.position = -1
+
+    def tensor(self, value: Value) -> Value:
+        """An array as a tensor where tensors have such elements; all else as it is."""
+        if not isinstance(value, np.ndarray) or not is_tensor_dtype(value):
+            return value
+        if id(value) not in self.constants:
+            return Tensor(np.ascontiguousarray(value).reshape(value.shape), device=self.device)
+        if id(value) not in self.uploaded:
+            array = np.ascontiguousarray(value).reshape(value.shape)
+            self.uploaded[id(value)] = Tensor(array, device=self.device).realize()
+        return self.uploaded[id(value)]
+
+    def _run(
+        self, node: Node, plan: Plan, position: int, values: dict[str, Value], frame: Frame
+    ) -> Sequence[Value]:
+        inputs = [values[name] for name in node.inputs]
+        if node.domain == "" and node.operator in BUILT_IN:
+            return (_built_in(node, inputs),)
+        if node.operator in HOST_OPERATORS and _all_small(inputs):
+            try:
+                return run_on_host(node, inputs)
+            except (RuntimeError, TypeError, ValueError):
+                # the reference has no such version: tensors do as well
+                pass
+        try:
+            return self._dispatch(node, plan, position, inputs, values, frame)
+        except (OnnxError, JitError, ReadOnHost):
+            raise
+        except (
+            ValueError,
+            TypeError,
+            IndexError,
+            KeyError,
+            NotImplementedError,
+            ArithmeticError,
+            RuntimeError,
+            AttributeError,
+        ) as error:
+            described = [_describe(value) for value in inputs]
+            reason = error.explain() if isinstance(error, TgError) else str(error)
+            raise OperatorError(
+                operator=node.operator, node=node.name, inputs=described, reason=reason
+            ) from error
+
+    def _dispatch(
+        self,
+        node: Node,
+        plan: Plan,
+        position: int,
+        inputs: list[Value],
+        values: dict[str, Value],
+        frame: Frame,
+    ) -> Sequence[Value]:
+        control = plan.controls.get(position)
+        if control is not None:
+            for name in reading_inputs(node.operator, node.inputs):
+                _note(name, values[name], frame)
+            bodies = plan.subplans[position]
+            inner = {name: self._inner(node, body, values, frame) for name, body in bodies.items()}
+            return control(node, inputs, inner)
+        found = plan.operators[position]
+        if found is None or needs_host(node, inputs):
+            return self._on_host(node, inputs, frame)
+        for place in found.host:
+            if place < len(inputs):
+                _note(node.inputs[place], inputs[place], frame)
+        operands = [
+            as_array(value) if place in found.host else self.tensor(value)
+            for place, value in enumerate(inputs)
+        ]
+        try:
+            results = found.run(*operands, **_attributes(node, found))
+        except NotImplementedError:
+            if node.domain or node.operator not in HOST_FORMS:
+                raise
+            return self._on_host(node, inputs, frame)
+        return results if isinstance(results, tuple) else (results,)
+
+    def _on_host(self, node: Node, inputs: list[Value], frame: Frame) -> Sequence[Value]:
+        frame.read_inside()
+        self.ran_on_host[node.operator] += 1
+        return run_on_host(node, inputs)
+
+    def _inner(
+        self, node: Node, body: Plan, values: Mapping[str, Value], outside: Frame
+    ) -> Callable[..., list[Value]]:
+        frame = outside_frame(body, outside)
+        if node.operator == "Scan" and node.opset < 9:
+            outside.read_inside()
+
+        def run(*arguments: Value) -> list[Value]:
+            scope = dict(values)
+            scope.update(zip(body.graph.inputs, arguments, strict=True))
+            results = self.run_body(body, scope, frame)
+            if node.operator == "Loop" and isinstance(results[0], Tensor):
+                # whether there is another round
+                outside.read_inside()
+            return results
+
+        return run
+
+
+def outside_frame(body: Plan, outside: Frame) -> Frame:
+    """The frame of a body in a node of a graph that runs."""
+    return Frame(body.graph, body.habits, outside, outside.is_captured, outside.captures)
+
+
+def constant_value(node: Node) -> Array:
+    """The array of a Constant node, whichever attribute holds it."""
+    kinds: dict[str, type[np.generic]] = {
+        "value_int": np.int64,
+        "value_ints": np.int64,
+        "value_float": np.float32,
+        "value_floats": np.float32,
+    }
+    for name, value in node.attributes.items():
+        if name == "value" and isinstance(value, np.ndarray):
+            return value
+        if name in kinds:
+            return np.asarray(value, kinds[name])
+    raise UnsupportedOperatorError(
+        operator="Constant",
+        domain=node.domain,
+        opset=node.opset,
+        node=node.name,
+        reason=f"attributes {sorted(node.attributes)}",
+    )
+
+
+def _note(name: str, value: Value, frame: Frame) -> None:
+    if isinstance(value, Tensor):
+        frame.read(name)
+
+
+def _built_in(node: Node, inputs: list[Value]) -> Array:
+    if node.operator == "Constant":
+        return constant_value(node)
+    shape = np.asarray(_shape(inputs[0]), np.int64)
+    if node.operator == "Size":
+        return np.asarray(np.prod(shape, dtype=np.int64))
+    start = node.attributes.get("start", 0)
+    end = node.attributes.get("end")
+    return shape[start:end]  # type: ignore[misc]
+
+
+@cache
+def _keywords(function: Implementation) -> frozenset[str]:
+    parameters = signature(function).parameters.values()
+    return frozenset(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY)
+
+
+def _attributes(node: Node, found: Operator) -> dict[str, object]:
+    """The node's attributes; refuses those that the implementation does not know."""
+    known = _keywords(found.run)
+    unknown = sorted(node.attributes.keys() - known)
+    if unknown:
+        raise UnsupportedOperatorError(
+            operator=node.operator,
+            domain=node.domain,
+            opset=node.opset,
+            node=node.name,
+            reason=f"attribute {unknown[0]!r} is not known",
+        )
+    extra: dict[str, object] = {}
+    if "n_outputs" in known:
+        extra["n_outputs"] = len(node.outputs)
+    if "opset" in known:
+        extra["opset"] = node.opset
+    return {**node.attributes, **extra}
+
+
+def _all_small(inputs: list[Value]) -> bool:
+    arrays = [value for value in inputs if value is not None]
+    return bool(arrays) and all(
+        isinstance(value, np.ndarray) and value.size <= HOST_ELEMENTS for value in arrays
+    )
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    if value is None or isinstance(value, list):
+        raise TypeError("Shape and Size take a tensor")
+    return tuple(int(size) for size in value.shape)
+
+
+def _describe(value: Value) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, list):
+        return f"a sequence of {len(value)}"
+    dtype = value.dtype if isinstance(value, Tensor) else np.dtype(value.dtype).name
+    return f"{dtype} {tuple(value.shape)}"
