@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 HOWTO = Path(__file__).parents[2] / "docs" / "howto"
-PAGES = [HOWTO / "8-train-on-many-devices.md"]
+PAGES = [HOWTO / "8-train-on-many-devices.md", HOWTO / "9-train-with-less-memory.md"]
 EXAMPLE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 

@@ -5,6 +5,7 @@ from importlib import import_module
 from tg_runtime import Device
 from tg_uop import Context, UOp, Variable, dtypes, getenv
 
+from tg_tensor.autograd.checkpoint import checkpoint
 from tg_tensor.custom.function import function
 from tg_tensor.engine.compile import compile_linear, estimate_uop, get_runtime
 from tg_tensor.engine.run import run_linear
@@ -20,6 +21,7 @@ __all__ = [
     "TinyJit",
     "UOp",
     "Variable",
+    "checkpoint",
     "compile_linear",
     "dtypes",
     "estimate_uop",

@@ -15,6 +15,7 @@ from tg_uop.dtype.value import const_value
 from tg_uop.ir.args import CallArg
 
 from tg_tensor.autograd.backward import flat_gradients, gradients
+from tg_tensor.autograd.checkpoint import checkpoint
 from tg_tensor.autograd.history import follow, remember
 from tg_tensor.custom.function import with_arguments
 from tg_tensor.custom.kernel import GradFunction, KernelFunction, custom_kernel
@@ -165,6 +166,8 @@ class Tensor(ExchangeOps):
                 is_placed = known is not None and known.uop._device is not None
                 tensor.grad = known.assign(total) if known is not None and is_placed else total
         return self
+
+    checkpoint = staticmethod(checkpoint)
 
     # *** devices ***
 

@@ -312,6 +312,11 @@ ROWS: tuple[Row, ...] = (
     row("custom_kernel", "callable(Tensor([1.0]).custom_kernel)"),
     # gradients
     row(
+        "checkpoint",
+        "(lambda t: Tensor.checkpoint(Tensor.exp, t).sum().gradient(t)[0].tolist())"
+        "(Tensor([0.0, 0.0])) == [1.0, 1.0]",
+    ),
+    row(
         "requires_grad",
         "Tensor([1.0]).requires_grad is None",
         "Tensor([1.0], requires_grad=True).requires_grad",

@@ -38,12 +38,12 @@ def scaled(grad: UOp, factor: UOp) -> UOp:
     Only elementwise below the condition: a matrix product, whose operands are expanded, stays one.
     """
     product = grad * factor
-    if _is_finite(factor) or not _is_gated(grad):
+    if _is_finite(factor) or not is_gated(grad):
         return product
     return guarded(grad, product)
 
 
-def _is_gated(grad: UOp) -> bool:
+def is_gated(grad: UOp) -> bool:
     """Whether a condition with 0 on its other side stands just above."""
     pending = [grad]
     for _ in range(_NEAR):

@@ -18,6 +18,7 @@ from tg_uop.ir.args import BufferArg
 from tg_tensor.engine.buffers import attach, buffer_of
 from tg_tensor.jit.containers import TensorLike
 from tg_tensor.ops.core import live_tensors
+from tg_tensor.schedule.waits import only_waits
 
 _NEVER_WRITTEN = ("DISK", "NPY")
 """Devices without kernels: no step writes to their memory."""
@@ -57,7 +58,7 @@ def _reads_of(node: UOp) -> Reads:
     if found is None:
         nodes = node.toposort()
         buffers = frozenset(n for n in nodes if n.op is Ops.BUFFER)
-        pending = any(n.op is Ops.AFTER for n in nodes)
+        pending = any(n.op is Ops.AFTER and not only_waits(n) for n in nodes)
         found = _reads[node] = Reads(buffers, pending) if buffers else _NOTHING
     return found
 

@@ -36,6 +36,7 @@ from tg_tensor.multi.value import (
 )
 from tg_tensor.schedule.hazards import written_slots
 from tg_tensor.schedule.roots import OWN_MEMORY
+from tg_tensor.schedule.waits import only_waits
 
 Join = Callable[[Mapping[UOp, UOp]], dict[UOp, UOp]]
 MAKES_MANY = frozenset((Ops.MULTI, Ops.MSTACK, Ops.ALLREDUCE))
@@ -58,7 +59,8 @@ def per_device(sinks: Sequence[UOp]) -> tuple[list[UOp], Join]:
     def join(results: Mapping[UOp, UOp]) -> dict[UOp, UOp]:
         joined: dict[UOp, UOp] = {}
         for node, other in {**renamed, **wanted}.items():
-            if other.op is not Ops.AFTER and node not in wanted:
+            is_written = other.op is Ops.AFTER and not only_waits(other)
+            if not is_written and node not in wanted:
                 continue
             value = own.get(other, values.get(other))
             found = None if value is None or isinstance(value, Effects) else _joined(value, results)

@@ -19,6 +19,7 @@ from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
 from tg_tensor.schedule.indexing import MOVEMENTS, Access, Indexer
 from tg_tensor.schedule.padding import border_of, runs_along, shifted
 from tg_tensor.schedule.products import widened_factors
+from tg_tensor.schedule.waits import only_waits
 
 MAX_ACCESSES = 6
 """So many different accesses to an expression of one kernel or several; more are materialized."""
@@ -365,7 +366,17 @@ def forced_nodes(order: Iterable[UOp], outputs: Iterable[UOp]) -> set[UOp]:
     for node in order:
         if node.op in (Ops.CONTIGUOUS, Ops.COPY, Ops.STORE, Ops.CALL):
             forced.add(node)
+        elif only_waits(node):
+            below = (_below_views(value) for value in node.src)
+            forced.update(value for value in below if value.op not in LEAVES)
     return forced
+
+
+def _below_views(value: UOp) -> UOp:
+    node = value
+    while node.op in MOVEMENTS or only_waits(node):
+        node = node.src[0]
+    return node
 
 
 def users_of(order: Iterable[UOp]) -> dict[UOp, int]:

@@ -14,6 +14,7 @@ from tg_uop import GroupOp, Ops, UOp
 
 from tg_tensor.schedule.fusion import Demand, Plan, Root
 from tg_tensor.schedule.indexing import Access
+from tg_tensor.schedule.waits import EFFECTS, only_waits
 
 VIEWS = GroupOp.Movement | {Ops.BUFFER_VIEW}
 
@@ -21,7 +22,7 @@ VIEWS = GroupOp.Movement | {Ops.BUFFER_VIEW}
 def version_of(view: UOp, materialized: Container[UOp] = ()) -> UOp:
     """The version of memory that a view looks at: an AFTER, a buffer, or a materialized value."""
     node = view
-    while node.op in VIEWS and node not in materialized:
+    while (node.op in VIEWS and node not in materialized) or only_waits(node):
         node = node.src[0]
     return node
 
@@ -133,7 +134,7 @@ def makers_of(plan: Plan, view: UOp) -> Iterator[Root]:
             yield memory
             return
         if node.op is Ops.AFTER:
-            makers = [plan.roots.get(effect) for effect in flat_effects(node.effects)]
+            makers = [_maker(plan, effect) for effect in flat_effects(node.effects)]
             yield from (maker for maker in makers if maker is not None)
             version = version_of(node.src[0], plan.roots)
             if any(maker and _overwrites(plan, maker.node, version) for maker in makers):
@@ -141,6 +142,13 @@ def makers_of(plan: Plan, view: UOp) -> Iterator[Root]:
         elif node.op not in VIEWS:
             return
         node = node.src[0]
+
+
+def _maker(plan: Plan, effect: UOp) -> Root | None:
+    """The root of an effect, or of a value that is waited for."""
+    if effect.op in EFFECTS:
+        return plan.roots.get(effect)
+    return plan.roots.get(memory_in(plan, effect))
 
 
 def _overwrites(plan: Plan, effect: UOp, version: UOp) -> bool:

@@ -30,20 +30,29 @@ from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.cache import ScheduleCache
 from tg_tensor.schedule.collection import paused_collection
 from tg_tensor.schedule.errors import ScheduleError
-from tg_tensor.schedule.fusion import Plan, Planner, Root
+from tg_tensor.schedule.fusion import Demand, Plan, Planner, Root
 from tg_tensor.schedule.groups import Group, Grouper, join_updates
 from tg_tensor.schedule.hazards import (
     Dependencies,
     dependencies_of,
     flat_effects,
+    leaf_access,
+    memory_in,
     memory_of,
     reads_of,
     unsafe_stores,
 )
 from tg_tensor.schedule.indexing import Indexer
 from tg_tensor.schedule.kernels import KernelBuilder
-from tg_tensor.schedule.memory import ARENA_DTYPE, MemoryPlan, buffer_under, in_arena, plan_memory
-from tg_tensor.schedule.order import first_ring, in_order
+from tg_tensor.schedule.memory import (
+    ARENA_DTYPE,
+    MemoryPlan,
+    buffer_bytes,
+    buffer_under,
+    in_arena,
+    plan_memory,
+)
+from tg_tensor.schedule.order import Uses, first_ring, in_order
 from tg_tensor.schedule.roots import (
     OWN_MEMORY,
     ROOM,
@@ -55,6 +64,7 @@ from tg_tensor.schedule.roots import (
     place_in_memory,
 )
 from tg_tensor.schedule.split import split_reductions
+from tg_tensor.schedule.waits import only_waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +153,7 @@ class _Builder:
         self.options = options
         self.indexer = Indexer()
         self.fresh: list[UOp] = []
+        self.kept: list[UOp] = []
         self.memory: dict[UOp, UOp] = {}
         self.places: dict[UOp, UOp] = {}
         self.replaced: dict[UOp, UOp] = {}
@@ -150,6 +161,7 @@ class _Builder:
 
     def build(self) -> Recipe:
         outputs = self._outputs()
+        self.kept = list(outputs.values())
         plan = self._planned(list(outputs.values()))
         for root in plan.roots.values():
             self._give_memory(root)
@@ -240,24 +252,44 @@ class _Builder:
                 self._read_copy(plan, reader, node, redirects)
         if self.options.fuse:
             join_updates(grouper)
-        ordered, stuck = in_order(grouper.needs)
+        ordered, stuck = in_order(grouper.needs, self._uses(plan, grouper))
         assert not stuck, "joining groups must not make rings"
         return ordered, redirects
+
+    def _uses(self, plan: Plan, grouper: Grouper) -> Uses[Group]:
+        """The memory that groups take up for intermediates, and who reads these."""
+        kept = {self.replaced.get(node, node) for node in self.kept}
+        found: Uses[Group] = Uses()
+        for node, root in plan.roots.items():
+            if node in self.memory and node not in kept:
+                found.nbytes[node] = buffer_bytes(self.memory[node])
+                group = grouper.group_of[root]
+                found.made[group] = found.made.get(group, 0) + found.nbytes[node]
+        for node, demands in plan.demands.items():
+            memory = memory_in(plan, node)
+            if memory not in found.nbytes:
+                continue
+            for demand in demands:
+                found.read.setdefault(grouper.group_of[demand.root], {})[memory] = None
+        return found
 
     def _read_copy(
         self, plan: Plan, reader: Root, node: UOp, redirects: dict[Root, dict[UOp, UOp]]
     ) -> None:
         """Let a root read a copy of `node` that is taken before it is overwritten."""
-        copy = UOp(Ops.CONTIGUOUS, node.dtype, (node,), OWN_MEMORY)
+        value = node
+        while only_waits(value):
+            value = value.src[0]
+        copy = UOp(Ops.CONTIGUOUS, node.dtype, (value,), OWN_MEMORY)
         moved = [d for d in plan.demands[node] if d.root is reader]
         if copy not in plan.roots:
             access = self.indexer.whole(self.indexer.shape(node))
             root = Root(copy, access, reader.position)
             plan.roots[copy] = root
             self._give_memory(root)
-            plan.demands[node][moved[0]._replace(root=root, access=access)] = plan.demands[node][
-                moved[0]
-            ]
+            read, read_access = leaf_access(plan, value, access)
+            context = plan.demands[node][moved[0]]
+            plan.demands.setdefault(read, {})[Demand(root, read_access)] = context
         for demand in moved:
             plan.demands.setdefault(copy, {})[demand] = plan.demands[node].pop(demand)
         redirects.setdefault(reader, {})[node] = copy
@@ -323,7 +355,7 @@ class _Builder:
         # of a function of several results the others are clean too, but may not have run
         run = toposort(self.roots.wanted, _in_tensor_form)
         for node in dict.fromkeys(self.roots.clean.values()):
-            if node.op is not Ops.AFTER or node in results:
+            if node.op is not Ops.AFTER or node in results or only_waits(node):
                 continue
             if node in run or all(effect in run for effect in flat_effects(node.effects)):
                 results[node] = self._settled(node)

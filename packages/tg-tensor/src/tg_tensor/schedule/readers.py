@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 
 from tg_uop import Ops, UOp
 
-from tg_tensor.schedule.hazards import flat_effects
+from tg_tensor.schedule.waits import only_waits
 
 KERNELS = frozenset((Ops.SINK, Ops.PROGRAM))
 """What is called: the writes inside are to its arguments, which the call names."""
@@ -53,14 +53,14 @@ class Readers:
 
     def _is_end(self, node: UOp) -> bool:
         if node.op is Ops.AFTER:
-            return node in self.executed
+            return node in self.executed and not only_waits(node)
         return node.op in KERNELS or (node.op is Ops.MULTI and node in self.overwritten)
 
     def _combined(self, node: UOp, operands: tuple[UOp, ...]) -> Reading:
         is_version = node in self.overwritten
         versions = {node: None} if is_version else NOTHING.versions
         is_pending = node.op is Ops.AFTER and node not in self.executed
-        has_effects = is_pending and any(True for _ in flat_effects(node.effects))
+        has_effects = is_pending and not only_waits(node)
         for operand in operands:
             below = self._found[operand]
             has_effects = has_effects or below.has_effects

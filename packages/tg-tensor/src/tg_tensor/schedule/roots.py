@@ -21,6 +21,7 @@ from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.errors import BindingError
 from tg_tensor.schedule.hazards import memory_of, version_of
 from tg_tensor.schedule.indexing import Indexer
+from tg_tensor.schedule.waits import only_waits
 
 OWN_MEMORY = "own memory"
 """The arg of a CONTIGUOUS that copies whatever its operand is."""
@@ -164,6 +165,8 @@ class _Cleaner:
         return _rebuilt(node, operands)
 
     def after(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        if only_waits(node):
+            return _rebuilt(node, operands)
         effects = tuple(e for e in operands[1:] if not _does_nothing(e))
         if not effects:
             return operands[0]

@@ -8,11 +8,11 @@ from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.uop import UOp
 from tg_uop.spec.arithmetic import arithmetic_rows
 from tg_uop.spec.node import (
+    EFFECTS,
     WEAK_KINDS,
     Check,
     Row,
     Table,
-    after,
     all_of,
     anything,
     constant_problem,
@@ -53,6 +53,16 @@ def _buffer(node: UOp) -> str | None:
     dtype = node.dtype
     if dtype.count != 1 or dtype.base is not dtype or not 0 < dtype.bitsize <= 64:
         return f"memory holds scalars of known width, not {dtype}"
+    return None
+
+
+def _after(node: UOp) -> str | None:
+    problem = like_first(node)
+    if problem is not None:
+        return problem
+    for waited in node.effects:
+        if waited.op not in EFFECTS and waited._shape is None:
+            return f"what it waits for are effects and values, {waited.op} is none"
     return None
 
 
@@ -217,7 +227,7 @@ TENSOR: Table = {
     Ops.DETACH: Row("a value that passes no gradient", _same),
     Ops.COPY: Row("a value on another device", _copy),
     Ops.STORE: Row("a write into memory", _store),
-    Ops.AFTER: Row("a value that waits for effects", after),
+    Ops.AFTER: Row("a value that waits for effects or other values", _after),
     Ops.MULTI: Row("a value in shards", _multi),
     Ops.MSELECT: Row("one shard", _int_arg),
     Ops.MSTACK: Row("shards as one value", like_first),
