@@ -330,3 +330,17 @@ def test_products_along_an_axis(shape: tuple[int, int], axis: int) -> None:
     assert np.allclose(x.prod(axis).numpy(), data.prod(axis), rtol=1e-5)
     data[0, 0] = 0
     assert np.allclose(Tensor(data).prod(axis).numpy(), data.prod(axis), rtol=1e-5)
+
+
+@pytest.mark.parametrize("width", [1, 3, 8, 32, 64, 70, 256])
+def test_a_running_sum_starts_anew_in_each_part_of_a_wider_loop(width: int) -> None:
+    """Positions counted by a mask, and the rows of a table at them: one kernel."""
+    mask = np.ones((2, 16), dtype=np.int64)
+    mask[1, 10:] = 0
+    table = np.arange(40 * width, dtype=np.float32).reshape(40, width)
+    given = Tensor(mask)
+    found = Tensor(table)[given.cumsum(axis=1) * given + 1]
+    np.testing.assert_array_equal(found.numpy(), table[mask.cumsum(1) * mask + 1])
+    repeated = given.cumsum(axis=1).reshape(2, 16, 1).expand(2, 16, width).contiguous()
+    wanted = np.broadcast_to(mask.cumsum(1)[..., None], (2, 16, width))
+    np.testing.assert_array_equal(repeated.numpy(), wanted)

@@ -21,7 +21,6 @@ from tg_codegen.expand.loops import (
     closed_ranges,
     closers_of,
     is_replicated,
-    live_loops,
 )
 from tg_codegen.running import carrying_loop, with_last_terms
 
@@ -92,6 +91,16 @@ class _Lowering:
             outer = loop
         self.loops[closer.loops[-1]].members.append(closer)
 
+    def _loops_around(self, loop: UOp) -> list[UOp]:
+        """The loops that a loop is in, the innermost first."""
+        found: list[UOp] = []
+        inside: UOp | None = loop
+        while inside is not None:
+            inside = next((r for r, held in self.loops.items() if inside in held.inner), None)
+            if inside is not None:
+                found.append(inside)
+        return found
+
     def run(self) -> UOp:
         stack = [(self.kernel, False)]
         while stack:
@@ -161,7 +170,8 @@ class _Lowering:
         axes = tuple(r for r in replicated if r is not lane)
         memory = self._register(node.dtype, axes, lane)
         position = (_flat_position(axes), *(() if lane is None else (lane,)))
-        around = [r for r in live_loops(value) if r is not loop]
+        # each run of the loop starts anew, also where the value depends on no loop around it
+        around = [self.done[r] for r in self._loops_around(loop)]
         start = _element(memory.after(*around), position).store(
             identity(node.reduce_op, node.dtype)
         )
