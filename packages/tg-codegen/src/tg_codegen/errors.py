@@ -40,6 +40,23 @@ class KernelFormError(CodegenError, ValueError):
         return f"{text}; {self.hint}" if self.hint else text
 
 
+class OutOfBoundsError(CodegenError, IndexError):
+    """An access of a kernel that leaves its memory; CHECK_OOB looks for them."""
+
+    def __init__(self, *, kernel: str, index: str, size: int, example: str) -> None:
+        self.kernel = kernel
+        self.index = index
+        self.size = size
+        self.example = example
+        super().__init__(kernel, index, size, example)
+
+    def explain(self) -> str:
+        return (
+            f"kernel {self.kernel}: index {self.index} leaves memory of {self.size} elements: it "
+            f"is {self.example}; guard it with valid(condition)"
+        )
+
+
 class UnsupportedError(CodegenError, NotImplementedError):
     """Something that the target has no way to do."""
 

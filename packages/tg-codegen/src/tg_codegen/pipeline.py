@@ -13,10 +13,11 @@ from functools import partial
 from threading import Lock
 
 from tg_uop import KernelInfo, Ops, ProgramInfo, UOp, dtypes
-from tg_uop.context import Context
+from tg_uop.context import DEBUG, Context
 from tg_uop.rewrite.passes import Pass, Pipeline
 from tg_uop.spec.forms import EXPANDED, FORMS, KERNEL, LINEAR, LOWERED
 
+from tg_codegen.analyze.bounds import check_accesses
 from tg_codegen.analyze.cost import estimate_kernel
 from tg_codegen.canonicalize.accesses import flatten_accesses
 from tg_codegen.canonicalize.gated_loads import drop_repeated_gates
@@ -267,7 +268,17 @@ def _filled(program: UOp, renderer: Renderer, options: Options) -> UOp:
 def kernel_to_linear(kernel: UOp, renderer: Renderer, options: Options) -> tuple[UOp, UOp]:
     """The optimized kernel, and its LINEAR."""
     best = optimization(renderer, options).run(canonical(kernel))
+    if options.check_bounds:
+        _check_bounds(canonical(kernel))
+        _check_bounds(best)
     return best, lowering(used_capabilities(renderer.caps, options)).run(best)
+
+
+def _check_bounds(kernel: UOp) -> None:
+    """Refuse accesses outside of their memory; those that nobody can tell of are said."""
+    for access in check_accesses(kernel):
+        if DEBUG >= 1:
+            print(f"CHECK_OOB: not decided: {access.index_expr.render()}")  # noqa: T201
 
 
 def _launch_data(given: UOp, kernel: UOp, linear: UOp, caps: Capabilities) -> ProgramInfo:

@@ -223,24 +223,14 @@ def settings_markdown() -> str:
             lines += ["| name | type | default | meaning |", "| --- | --- | --- | --- |"]
         shown = "number of cores" if entry is CPU_COUNT else repr(entry.default)
         kind = type(entry.default).__name__
-        note = " Nothing reads it yet." if entry.name in NOT_READ_YET else ""
+        note = " Accepted without effect." if entry.name in WITHOUT_EFFECT else ""
         lines.append(f"| `{entry.name}` | {kind} | `{shown}` | {entry.help}{note} |")
     return "\n".join(lines) + "\n"
 
 
-# names that users of such stacks set: declared, so that setting them is no error
-NOT_READ_YET = frozenset(
-    (
-        "VIZ",
-        "CAPTURE_PROCESS_REPLAY",
-        "IMAGE",
-        "WINO",
-        "JIT_BATCH_SIZE",
-        "FLOAT16",
-        "CHECK_OOB",
-        "ALLOW_TF32",
-    )
-)
+# Settings for what no device of this version has, such as image memory: declared, so that programs
+# which set them run.
+WITHOUT_EFFECT = frozenset(("IMAGE", "FLOAT16", "ALLOW_TF32", "WINO"))
 
 _GROUPS = ("device", "report", "optimization", "execution", "numbers", "cache", "other")
 
@@ -289,11 +279,19 @@ DEBUG = ContextVar(
     "4 the source, 5 the UOps, 6 the linear UOps, 7 the assembly.",
     group="report",
 )
-VIZ = ContextVar("VIZ", 0, "Record every rewrite for the viewer.", group="report")
+VIZ = ContextVar(
+    "VIZ",
+    0,
+    "Write a page with every rewrite of each kernel that is compiled, into `viz` of TG_CACHE_DIR.",
+    group="report",
+)
 PROFILE = ContextVar("PROFILE", 0, "Record profile events.", group="report")
 SPEC = ContextVar("SPEC", 0, "Verify the graph against its form after every pass.", group="report")
 CHECK_OOB = ContextVar(
-    "CHECK_OOB", 0, "Prove that every access stays inside its buffer, or say so.", group="report"
+    "CHECK_OOB",
+    0,
+    "Prove that every access of a kernel stays inside its memory; one that does not is an error.",
+    group="report",
 )
 VALIDATE_WITH_CPU = ContextVar(
     "VALIDATE_WITH_CPU", 0, "Run every kernel on CPU too and compare.", group="report"
@@ -301,7 +299,8 @@ VALIDATE_WITH_CPU = ContextVar(
 CAPTURE_PROCESS_REPLAY = ContextVar(
     "CAPTURE_PROCESS_REPLAY",
     0,
-    "Keep every compiled kernel for a comparison of two compilers.",
+    "Keep the source of each kernel that is compiled; `python -m tg_tensor.viz.process_replay` "
+    "shows what a changed compiler makes of it.",
     group="report",
 )
 
@@ -340,7 +339,10 @@ JIT = ContextVar(
     "JIT", 1, "TinyJit: 0 off, 1 on, 2 without graphs.", group="execution", choices=(0, 1, 2)
 )
 JIT_BATCH_SIZE = ContextVar(
-    "JIT_BATCH_SIZE", 32, "Kernels in the first graph of a captured step.", group="execution"
+    "JIT_BATCH_SIZE",
+    0,
+    "Kernels in the first graph of a captured step, twice as many in the next; 0: all in one.",
+    group="execution",
 )
 NO_MEMORY_PLANNER = ContextVar(
     "NO_MEMORY_PLANNER", 0, "Give every intermediate its own memory.", group="execution"

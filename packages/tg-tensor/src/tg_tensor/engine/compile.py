@@ -13,7 +13,7 @@ from tg_codegen.options import Options, current_options
 from tg_codegen.render.renderer import Renderer
 from tg_runtime import Device, Program
 from tg_uop import Estimates, KernelInfo, Ops, ProgramInfo, UOp
-from tg_uop.context import CPU_COUNT
+from tg_uop.context import CAPTURE_PROCESS_REPLAY, CPU_COUNT
 from tg_uop.errors import TgError
 
 from tg_tensor.engine.backend import BackEnd, Pending
@@ -21,6 +21,8 @@ from tg_tensor.engine.errors import CallError
 from tg_tensor.engine.measure import fastest_kernel
 from tg_tensor.engine.plan_store import keep_program, kept_program
 from tg_tensor.engine.progress import CompileProgress
+from tg_tensor.engine.source_store import keep_source
+from tg_tensor.viz.rewrites import recorded
 
 KEPT = 4096
 """Programs kept by identity of their kernels."""
@@ -180,7 +182,11 @@ def _rest_of(
     kernel: UOp, renderer: Renderer, options: Options, device: str | None
 ) -> Callable[[], UOp]:
     """Generate the code of a kernel; what is left to do for its PROGRAM."""
-    source = tg_codegen.to_source(kernel, renderer, options)
+    with recorded(kernel.key.hex()) as results:
+        source = tg_codegen.to_source(kernel, renderer, options)
+        results.append(source)
+    if CAPTURE_PROCESS_REPLAY.value:
+        keep_source(kernel, renderer, options, source)
 
     def finish() -> UOp:
         program = tg_codegen.with_binary(source, renderer)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, cast, final
 
 from tg_runtime import Buffer, Device, GraphCall, HCQProgram, InputSlot
 from tg_uop import Ops, ProgramInfo, UOp
-from tg_uop.context import DEBUG, JIT
+from tg_uop.context import DEBUG, JIT, JIT_BATCH_SIZE
 
 from tg_tensor.engine.buffers import buffer_of
 from tg_tensor.engine.compile import device_of_call, estimate_uop, get_runtime
@@ -60,7 +60,7 @@ class CallList:
                 batches[-1].append(call)
             else:
                 batches.append([call])
-        return batches
+        return list(_grown(batches))
 
     # *** graphs ***
 
@@ -175,6 +175,20 @@ class CallList:
             GlobalCounters.time_sum_s += seconds
             if DEBUG >= 2:
                 report_call(filled, seconds, values)
+
+
+def _grown(batches: Sequence[list[UOp]]) -> Iterator[list[UOp]]:
+    """Batches of JIT_BATCH_SIZE calls, then of twice as many, and so on; 0 leaves them whole.
+
+    The first of them can run while the arguments of the next are filled in.
+    """
+    most = JIT_BATCH_SIZE.value
+    for batch in batches:
+        while most > 0 and len(batch) > most:
+            yield batch[:most]
+            batch = batch[most:]
+            most *= 2
+        yield batch
 
 
 def _filled(argument: UOp, buffers: Mapping[UOp, UOp]) -> UOp:

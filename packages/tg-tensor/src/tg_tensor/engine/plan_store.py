@@ -12,7 +12,7 @@ from tg_codegen.options import Options
 from tg_codegen.render.renderer import Renderer
 from tg_runtime import Compiler, DiskCache, content_key
 from tg_uop import Ops, ProgramInfo, UOp
-from tg_uop.context import CCACHE, DEBUG
+from tg_uop.context import CAPTURE_PROCESS_REPLAY, CCACHE, DEBUG, VIZ
 from tg_uop.ir.key import encode
 
 SHOWS_INSTRUCTIONS = 5
@@ -71,8 +71,11 @@ def keep_program(
 
 
 def _may_use(options: Options) -> bool:
-    """Verifying wants every pass to run, and reports want the instructions."""
-    return bool(CCACHE) and not options.verify and DEBUG.value < SHOWS_INSTRUCTIONS
+    """Verifying and recording want every pass to run, and reports want the instructions."""
+    records = VIZ.value or CAPTURE_PROCESS_REPLAY.value
+    if options.verify or options.check_bounds or records:
+        return False
+    return bool(CCACHE) and DEBUG.value < SHOWS_INSTRUCTIONS
 
 
 def _key(kernel: UOp, renderer: Renderer, compiler: Compiler, options: Options) -> str:
