@@ -311,6 +311,12 @@ BEAM = ContextVar(
     "Width of the beam search over optimizations; 0 uses the heuristic.",
     group="optimization",
 )
+BEAM_SECONDS = ContextVar(
+    "BEAM_SECONDS",
+    60.0,
+    "Longest search for one kernel; what was best by then is taken, a longer one goes on from it.",
+    group="optimization",
+)
 JITBEAM = ContextVar(
     "JITBEAM", 0, "BEAM for kernels that TinyJit captures; 0 means BEAM.", group="optimization"
 )

@@ -33,7 +33,7 @@ class SearchResult:
 
     `kernel` carries the Opts in its KernelInfo, ready for `to_program`. `complete` is False when
     the search was stopped before it ended by itself; `measured` counts the candidates timed, 0
-    where the result was known before.
+    where the result was known before. `heuristic` is the kernel with the Opts that it began with.
     """
 
     kernel: UOp
@@ -41,6 +41,7 @@ class SearchResult:
     seconds: float
     measured: int
     complete: bool
+    heuristic: UOp | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,9 @@ def beam_search(
     plain = Scheduler(prepared, renderer)
     if plain.caps.has_local:
         plain.convert_loop_to_global()
-    starts = search.measured([heuristic(Scheduler(prepared, renderer), options), plain])
+    chosen = heuristic(Scheduler(prepared, renderer), options)
+    begun = _with_opts(kernel, tuple(chosen.applied_opts))
+    starts = search.measured([chosen, plain])
     if not starts:
         raise SearchError(kernel=plain.kernel_name(), tried=search.tried, failures=search.failures)
     best = min((search.climb(start, width) for start in starts), key=_seconds)
@@ -89,7 +92,7 @@ def beam_search(
     done = not search.stopped
     if known is not None and done:
         known[key] = opts
-    return SearchResult(_with_opts(kernel, opts), opts, best.seconds, search.tried, done)
+    return SearchResult(_with_opts(kernel, opts), opts, best.seconds, search.tried, done, begun)
 
 
 def search_key(kernel: UOp, target: str, width: int) -> str:
