@@ -25,6 +25,7 @@ from tg_tensor.engine.promises import promise
 from tg_tensor.errors import DataError, GradientError
 from tg_tensor.interop.arrays import array_of_any
 from tg_tensor.interop.numpy import node_of_array, node_of_bytes, node_of_list
+from tg_tensor.jit.modes import ask_for_training
 from tg_tensor.multi.shard import (
     device_names,
     new_memory_like,
@@ -154,7 +155,8 @@ class Tensor(ExchangeOps):
                 op="backward",
                 reason="no Tensor with requires_grad lies below",
                 hint="call requires_grad_() on the weights before they are used; a value that was "
-                "computed from memory which was overwritten since has no gradient any more",
+                "computed from memory which was overwritten since has no gradient any more, nor "
+                "has the result of a captured step (TinyJit): call backward inside of the step",
             )
         for tensor in wanting:
             flowing = found.get(tensor.uop)
@@ -307,6 +309,8 @@ class Tensor(ExchangeOps):
         ) -> None:
             Tensor.training = self._before.pop()
 
+
+ask_for_training(Tensor)
 
 # What one thread computes replaces nodes in the graphs of all threads, so only one does so at a
 # time. Kernels run outside of Python, and this waits for none of them.

@@ -13,6 +13,7 @@ from tg_uop.ir.args import BufferArg
 from tg_tensor.engine.buffers import buffer_of
 from tg_tensor.jit.containers import Found, bindings_in, frozen
 from tg_tensor.jit.errors import JitError
+from tg_tensor.jit.modes import Modes, current_modes
 from tg_tensor.schedule.affine import count
 from tg_tensor.schedule.indexing import Indexer
 from tg_tensor.schedule.roots import place_in_memory
@@ -145,7 +146,8 @@ def signature_of(layouts: Sequence[Layout], found: Found) -> Signature:
     )
     views = tuple(layout.view for layout in layouts)
     variables = tuple(without_values(node) for _, node in found.variables)
-    return (views, aliases, variables, tuple(frozen(value) for _, value in found.constants))
+    constants = tuple(frozen(value) for _, value in found.constants)
+    return (views, aliases, variables, constants, current_modes())
 
 
 def without_values(node: UOp) -> UOp:
@@ -180,8 +182,10 @@ def differences(
     """What differs between two signatures, in words."""
     lines: list[str] = []
     old_views, old_aliases, old_variables, old_constants = cast(
-        tuple[tuple[UOp, ...], tuple[int, ...], tuple[UOp, ...], tuple[Hashable, ...]], known
+        tuple[tuple[UOp, ...], tuple[int, ...], tuple[UOp, ...], tuple[Hashable, ...]], known[:4]
     )
+    for modes in known[4:]:
+        lines += cast(Modes, modes).changes(cast(Modes, fresh[4]))
     if len(old_views) != len(layouts):
         lines.append(f"{len(layouts)} tensors were given, {len(old_views)} are captured")
     for (name, _), layout, old in zip(found.tensors, layouts, old_views, strict=False):

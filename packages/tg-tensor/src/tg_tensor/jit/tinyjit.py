@@ -27,6 +27,7 @@ from tg_tensor.jit.guards import (
     signature_of,
     values_of,
 )
+from tg_tensor.jit.modes import Modes, any_modes, current_modes
 from tg_tensor.jit.recording import Recording, realize_all
 from tg_tensor.jit.replay import Captured
 from tg_tensor.realize import recorders
@@ -66,6 +67,7 @@ class TinyJit(Generic[P, R]):
         self._steps: dict[Signature, Captured] = {}
         self._last: Captured | None = None
         self._fast: FastPath | None = None
+        self._fast_modes: Modes | None = None
         self._instances: dict[int, tuple[object, TinyJit[..., R]]] = {}
         self._capturing = threading.RLock()
         if fxn is None:
@@ -118,10 +120,15 @@ class TinyJit(Generic[P, R]):
         if fast is not None and not kwargs and not recorders.active and JIT.value:
             inputs = fast.inputs(args)
             step = fast.step
-            if inputs is not None and (step.watch is None or step.is_current()):
+            if (
+                inputs is not None
+                and self._fast_modes == current_modes()
+                and (step.watch is None or step.is_current())
+            ):
                 self.calls += 1
                 self._last = step
-                return cast(R, step.replay(inputs, list(map(buffer_of, inputs)), NO_VALUES))
+                buffers = list(map(buffer_of, inputs))
+                return cast(R, step.replay(inputs, buffers, NO_VALUES))
         if not JIT or recorders.active:
             return self._function()(*args, **kwargs)
         if self.calls == 0 and not self._steps:
@@ -154,6 +161,9 @@ class TinyJit(Generic[P, R]):
         layouts = layouts_of([tensor.uop for _, tensor in found.tensors])
         values = values_of(self._name, layouts, found)
         signature = signature_of(layouts, found)
+        if self.fxn is None:
+            # there is nothing to capture again with other modes
+            signature = any_modes(signature)
         step = self._steps.get(signature)
         if step is not None and not step.is_current():
             self._forget(signature, step)
@@ -168,6 +178,7 @@ class TinyJit(Generic[P, R]):
         self._last = step
         if self._fast is None or self._fast.step is not step:
             self._fast = None if kwargs else fast_path(step, args)
+            self._fast_modes = current_modes()
         return cast(R, step.replay(*_inputs(layouts), values))
 
     def _forget(self, signature: Signature, step: Captured) -> None:
@@ -222,7 +233,8 @@ class TinyJit(Generic[P, R]):
 
     def __setstate__(self, state: dict[str, object]) -> None:
         TinyJit.__init__(self, None, cast(bool, state["prune"]))
-        self._steps = cast(dict[Signature, Captured], state["steps"])
+        steps = cast(dict[Signature, Captured], state["steps"])
+        self._steps = {any_modes(signature): step for signature, step in steps.items()}
         self._last = next(reversed(self._steps.values()), None)
 
 

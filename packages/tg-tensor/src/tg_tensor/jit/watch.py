@@ -221,7 +221,7 @@ def memory_under(node: UOp) -> frozenset[UOp]:
 class Watch:
     """The Tensors from outside that a step depends on, in their places."""
 
-    __slots__ = ("_holders", "_lazy", "_memory", "_places", "_reached")
+    __slots__ = ("_holders", "_lazy", "_lengths", "_memory", "_places", "_reached")
 
     def __init__(
         self, reached: Iterable[Reached], tensors: Iterable[TensorLike], state: Collection[UOp]
@@ -245,6 +245,10 @@ class Watch:
             elif entry.key != "grad" and _reads(node) & used:
                 self._lazy.append(entry)
         self._holders = _holders_of(used - seen, tensors)
+        places = [*(entry for entry, _ in self._reached), *self._lazy]
+        lists = {id(e.holder): (e.path, e.holder) for e in places if isinstance(e.holder, list)}
+        # a step over all weights of a list is another one when there are more or fewer
+        self._lengths = [(path, held, len(held)) for path, held in lists.values()]
         # the same once more, for a glance at each replay
         self._places: list[tuple[Any, object, TensorLike, UOp]] = [
             (e.holder, e.key, e.tensor, node) for e, node in self._reached
@@ -263,13 +267,15 @@ class Watch:
                     if holder[key] is not tensor or tensor.uop is not node:
                         break
                 else:
-                    return True
+                    return all(len(held) == count for _, held, count in self._lengths)
             except (LookupError, AttributeError, TypeError, ValueError):
                 return False
         return self.replaced() is None
 
     def replaced(self) -> str | None:
-        """Where another Tensor is now, or one with other memory; None when all is as it was."""
+        """Where another Tensor is now, or one with other memory, or more or fewer of them; None
+        when all is as it was.
+        """
         for number, (entry, node) in enumerate(self._reached):
             if not entry.is_there():
                 return entry.path
@@ -279,6 +285,9 @@ class Watch:
         for entry in self._lazy:
             if not entry.is_there():
                 return entry.path
+        for path, held, count in self._lengths:
+            if len(held) != count:
+                return path
         for holders in self._holders:
             if not any(_still_holds(reference, node) for reference, node in holders):
                 return "a Tensor that is reached in another way"

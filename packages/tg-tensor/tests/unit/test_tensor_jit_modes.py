@@ -1,0 +1,103 @@
+"""Captured steps notice modes of the program and lists that grow."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from tg_tensor import Tensor, TinyJit
+from tg_tensor.jit.errors import JitError
+from tg_uop import dtypes
+
+
+def test_training_or_not_are_two_steps() -> None:
+    runs = []
+
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        runs.append(Tensor.training)
+        return x.dropout(0.5).realize()
+
+    x = Tensor.ones(64).contiguous().realize()
+    for _ in range(3):
+        assert step(x).min().item() == 1
+    for _ in range(3):
+        with Tensor.train():
+            assert step(x).min().item() == 0
+        assert step(x).min().item() == 1
+    assert runs == [False, False, True]
+
+
+def test_the_default_dtype_is_guarded() -> None:
+    step = TinyJit(lambda x: (x + Tensor.ones(2)).realize())
+    x = Tensor([1, 2]).realize()
+    before = dtypes.default_float
+    try:
+        for _ in range(3):
+            assert step(x).dtype is dtypes.float32
+        dtypes.default_float = dtypes.float64
+        for _ in range(3):
+            assert step(x).dtype is dtypes.float64
+    finally:
+        dtypes.default_float = before
+    assert step(x).dtype is dtypes.float32
+
+
+def test_what_changed_is_said() -> None:
+    step = TinyJit(lambda x, n: (x * n).realize())
+    x = Tensor([1.0]).realize()
+    for number in range(17):
+        step(x, number)
+    with pytest.raises(JitError, match=r"Tensor\.training was False, now"), Tensor.train():
+        step(x, 0)
+
+
+def test_a_restored_step_has_the_modes_of_its_capture() -> None:
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        return x.dropout(0.5).realize()
+
+    x = Tensor.ones(64).contiguous().realize()
+    with Tensor.train():
+        for _ in range(2):
+            step(x)
+    restored = pickle.loads(pickle.dumps(step))
+    assert restored(x).min().item() == 0
+
+
+@pytest.mark.parametrize("change", ["append", "pop", "insert"])
+def test_lists_of_weights_that_grow_or_shrink_are_noticed(change: str) -> None:
+    weights = [Tensor([float(n)]).realize() for n in (1, 2, 4)]
+
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        for w in weights:
+            x = x + w
+        return x.realize()
+
+    for number in range(3):
+        assert step(Tensor([float(number)])).item() == number + 7
+    if change == "append":
+        weights.append(Tensor([8.0]).realize())
+    elif change == "pop":
+        weights.pop()
+    else:
+        weights.insert(0, Tensor([8.0]).realize())
+    wanted = sum(w.item() for w in weights)
+    for _ in range(3):
+        assert step(Tensor([0.0])).item() == wanted
+
+
+def test_a_list_that_the_step_itself_fills_while_it_is_captured() -> None:
+    seen: list[Tensor] = []
+
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        y = (x * 2).realize()
+        seen.append(y)
+        return y
+
+    for number in range(5):
+        np.testing.assert_array_equal(step(Tensor([float(number)])).numpy(), [2 * number])
+    assert len(seen) == 2
