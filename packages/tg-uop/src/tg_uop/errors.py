@@ -172,7 +172,10 @@ class UnboundVariableError(TgError, KeyError):
         super().__init__(name, self.given)
 
     def explain(self) -> str:
-        return f"variable {self.name!r} has no value; values were given for {_listed(self.given)}"
+        return (
+            f"variable {self.name!r} has no value; values were given for {_listed(self.given)}; "
+            "use variable.bind(value) in the shape or the slice"
+        )
 
 
 class VariableRangeError(TgError, ValueError):

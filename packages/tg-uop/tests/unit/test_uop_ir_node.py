@@ -191,7 +191,7 @@ def test_a_truth_that_is_not_known_is_no_truth():
 
 def test_a_variable_is_bound_within_its_bounds():
     assert X.bind(2).unbind() == (X, 2)
-    with pytest.raises(ValueError, match=r"-3\.\.5"):
+    with pytest.raises(ValueError, match="-3 to 5"):
         X.bind(6)
     with pytest.raises(ValueError, match="above"):
         UOp.variable("y", 2, 1)

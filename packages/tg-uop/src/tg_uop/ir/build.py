@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable
 from math import prod
 from typing import Self, SupportsIndex
 
 from tg_uop.dtype.dtype import AddrSpace, DType, Invalid, PtrDType, dtypes
-from tg_uop.errors import ShapeError
+from tg_uop.errors import ShapeError, VariableRangeError
 from tg_uop.ir.args import (
     BufferArg,
     CallArg,
@@ -339,15 +340,20 @@ class Builders(Node):
         """Values of one shape, each on a device of its own, as one value on all of these."""
         return type(self)(Ops.MSTACK, self.dtype, (self, *others))
 
-    def bind(self, value: int) -> Self:
+    def bind(self, value: SupportsIndex) -> Self:
         """A variable with its value.
 
-        Raises `ValueError` when the value is outside of the variable's bounds.
+        Raises `VariableRangeError` when the value is outside of the variable's bounds, `TypeError`
+        when it is no whole number, or this is no variable.
         """
-        assert isinstance(self.arg, tuple), f"{self.op} is no variable"
+        if self.op is not Ops.DEFINE_VAR or not isinstance(self.arg, tuple):
+            raise TypeError(f"{self} is no variable; make one with Variable(name, low, high)")
         name, low, high = self.arg[0], self.arg[1], self.arg[2]
+        if not hasattr(value, "__index__"):
+            raise TypeError(f"variable {name!r} takes whole numbers, not {value!r}")
+        value = operator.index(value)
         if not low <= value <= high:
-            raise ValueError(f"variable {name!r} takes {low}..{high}, not {value}")
+            raise VariableRangeError(name=name, value=value, low=low, high=high)
         return type(self)(Ops.BIND, self.dtype, (self, self.const(self.dtype, value)))
 
 

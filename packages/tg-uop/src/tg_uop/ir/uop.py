@@ -329,6 +329,10 @@ class UOp(Builders, ReduceMixin):
         tag = "" if self.tag is None else f", tag={self.tag!r}"
         return f"UOp({self.op}, {self.dtype!r}, ({operands}){arg}{tag})"
 
+    def __str__(self) -> str:
+        """A size in short form, any other node as in `repr`."""
+        return self.render(simplify=False) if self.dtype is dtypes.weakint else repr(self)
+
     def __bool__(self) -> bool:
         """The truth of a condition that bounds decide.
 
