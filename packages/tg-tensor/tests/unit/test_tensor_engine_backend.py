@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from inspect import currentframe
 
@@ -46,6 +47,16 @@ def test_threads_work_under_the_settings_of_their_maker() -> None:
         with Context(CACHELEVEL=1), BackEnd(threads) as back_end:
             back_end.start(look).result()
     assert seen == [1, 1]
+
+
+def test_turns_are_short_while_a_back_end_works() -> None:
+    before = sys.getswitchinterval()
+    with BackEnd(1) as outer, BackEnd(1) as inner:
+        assert sys.getswitchinterval() == before
+        for back_end in (outer, inner):
+            back_end.start(lambda: NODE).result()
+            assert sys.getswitchinterval() < before
+    assert sys.getswitchinterval() == before
 
 
 def test_what_has_not_begun_is_dropped() -> None:

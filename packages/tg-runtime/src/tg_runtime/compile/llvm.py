@@ -85,6 +85,9 @@ class LLVMCompiler(Compiler):
         self.model = model
         self.features = ",".join(signed_features(arch, features))
         self.level = level
+        self._made_machine: Any = None
+        self._data_layout = ""
+        self._builder: Any = None
         super().__init__(
             f"llvm-{llvmlite_version()}:{arch}:{model}:{self.features}:O{level}", cache
         )
@@ -94,18 +97,16 @@ class LLVMCompiler(Compiler):
         with _lock:
             binding = _binding()
             module = self._parse(binding, source)
-            machine = self._machine(binding)
-            self._optimize(binding, module, machine)
-            return bytes(machine.emit_object(module))
+            self._optimize(binding, module)
+            return bytes(self._machine(binding).emit_object(module))
 
     def assembly(self, source: str) -> str:
         """The optimized assembly text of LLVM IR. Raises `CompileError`."""
         with _lock:
             binding = _binding()
             module = self._parse(binding, source)
-            machine = self._machine(binding)
-            self._optimize(binding, module, machine)
-            return str(machine.emit_assembly(module))
+            self._optimize(binding, module)
+            return str(self._machine(binding).emit_assembly(module))
 
     def disassemble(self, binary: bytes) -> str:
         """A listing of the object's symbols and sizes is not code; see `assembly`."""
@@ -121,19 +122,30 @@ class LLVMCompiler(Compiler):
         return module
 
     def _machine(self, binding: ModuleType) -> Any:
-        target = binding.Target.from_triple(TRIPLES[self.arch])
-        return target.create_target_machine(
-            cpu=self.model, features=self.features, opt=self.level, reloc="pic", codemodel="small"
-        )
+        """The target machine, made once: each call of LLVM waits for the interpreter lock."""
+        if self._made_machine is None:
+            target = binding.Target.from_triple(TRIPLES[self.arch])
+            self._made_machine = target.create_target_machine(
+                cpu=self.model,
+                features=self.features,
+                opt=self.level,
+                reloc="pic",
+                codemodel="small",
+            )
+            self._data_layout = str(self._made_machine.target_data)
+        return self._made_machine
 
-    def _optimize(self, binding: ModuleType, module: Any, machine: Any) -> None:
-        module.data_layout = str(machine.target_data)
-        options = binding.create_pipeline_tuning_options(speed_level=self.level)
-        # the renderer has chosen vectors and unrolling; LLVM's own only cost compile time
-        options.loop_vectorization = True
-        options.slp_vectorization = False
-        builder = binding.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
+    def _optimize(self, binding: ModuleType, module: Any) -> None:
+        machine = self._machine(binding)
+        module.data_layout = self._data_layout
+        if self._builder is None:
+            options = binding.create_pipeline_tuning_options(speed_level=self.level)
+            # the renderer has chosen vectors and unrolling; LLVM's own only cost compile time
+            options.loop_vectorization = True
+            options.slp_vectorization = False
+            self._builder = binding.create_pass_builder(machine, options)
+        # some passes hand on what they hold when they run: the list of passes is good for one run
+        self._builder.getModulePassManager().run(module, self._builder)
 
 
 def compiler_for(arch: str, model: str, features: tuple[str, ...]) -> LLVMCompiler:

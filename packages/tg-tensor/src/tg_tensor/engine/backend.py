@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import sys
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -10,6 +11,42 @@ from types import TracebackType
 from typing import final
 
 from tg_uop import UOp
+
+
+TURN_S = 0.0005
+"""How long a thread may hold the interpreter lock while others wait, beside a back end.
+
+A tool chain called through Python takes the lock some ten times for each kernel; at Python's own
+5 ms a turn it would wait longer than it works.
+"""
+
+
+@final
+class _Turns:
+    """Shorter turns for as long as any back end has threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = 0.0
+
+    def shorten(self) -> None:
+        """Take note of one more back end."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._before, TURN_S))
+
+    def restore(self) -> None:
+        """Take note that one is done."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                sys.setswitchinterval(self._before)
+
+
+_turns = _Turns()
 
 
 @final
@@ -63,6 +100,8 @@ class BackEnd:
             return pending
         self._jobs.put(pending)
         if self._threads < self._most:
+            if self._threads == 0:
+                _turns.shorten()
             self._threads += 1
             run = contextvars.copy_context().run
             threading.Thread(
@@ -83,6 +122,8 @@ class BackEnd:
             self._jobs.get()
         for _ in range(self._threads):
             self._jobs.put(None)
+        if self._threads:
+            _turns.restore()
 
 
 def _work(jobs: SimpleQueue[Pending | None]) -> None:
