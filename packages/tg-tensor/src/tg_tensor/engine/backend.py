@@ -12,7 +12,6 @@ from typing import final
 
 from tg_uop import UOp
 
-
 TURN_S = 0.0005
 """How long a thread may hold the interpreter lock while others wait, beside a back end.
 
