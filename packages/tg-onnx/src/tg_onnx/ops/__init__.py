@@ -1,5 +1,5 @@
 """The operators, by family; importing a module registers what it implements."""
 
-from tg_onnx.ops import image, math, neural, quantize, recurrent, reduce, shape
+from tg_onnx.ops import image, math, neural, pool, quantize, recurrent, reduce, sampling, shape
 
-OPERATOR_MODULES = (math, shape, reduce, neural, quantize, recurrent, image)
+OPERATOR_MODULES = (math, shape, reduce, neural, quantize, recurrent, image, sampling, pool)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tg_tensor import Tensor
 
+from tg_onnx.ops.pool import spatial
 from tg_onnx.ops.shape import axis_of
 from tg_onnx.registry import operator
 
@@ -70,11 +71,6 @@ def window_padding(
 def as_torch_padding(pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     """(before, after) of the last axis first, as the Tensor methods take it."""
     return tuple(amount for pair in reversed(pairs) for amount in pair)
-
-
-def spatial(x: Tensor) -> tuple[int, ...]:
-    """The sizes after batch and channels."""
-    return tuple(int(size) for size in x.shape[2:])
 
 
 @operator("Conv")
@@ -149,72 +145,6 @@ def _transposed_cuts(
         small, large = total // 2, total - total // 2
         cuts.append((small, large) if auto_pad == "SAME_UPPER" else (large, small))
     return cuts
-
-
-def _pool_arguments(
-    x: Tensor,
-    kernel_shape: Sequence[int],
-    strides: Sequence[int] | None,
-    dilations: Sequence[int] | None,
-    pads: Sequence[int] | None,
-    auto_pad: str,
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    kernel = tuple(kernel_shape)
-    stride = tuple(strides or (1,) * len(kernel))
-    dilation = tuple(dilations or (1,) * len(kernel))
-    pairs = window_padding(spatial(x), kernel, stride, dilation, pads, auto_pad)
-    return kernel, stride, dilation, as_torch_padding(pairs)
-
-
-@operator("MaxPool")
-def max_pool(
-    x: Tensor,
-    *,
-    kernel_shape: Sequence[int],
-    n_outputs: int,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    storage_order: int = 0,
-    strides: Sequence[int] | None = None,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """The greatest of each window, and where asked its position in the input."""
-    kernel, stride, dilation, padding = _pool_arguments(
-        x, kernel_shape, strides, dilations, pads, auto_pad
-    )
-    if n_outputs == 1:
-        return x.max_pool2d(kernel, stride, dilation, padding, bool(ceil_mode))
-    if storage_order:
-        raise NotImplementedError("positions in column-major order")
-    values, indices = x.max_pool2d(
-        kernel, stride, dilation, padding, bool(ceil_mode), return_indices=True
-    )
-    planes = Tensor.arange(int(x.shape[0]) * int(x.shape[1]), device=x.device)
-    plane_size = 1
-    for size in spatial(x):
-        plane_size *= size
-    offset = (planes * plane_size).reshape(x.shape[0], x.shape[1], *(1,) * (x.ndim - 2))
-    return values, (indices + offset).long()
-
-
-@operator("AveragePool")
-def average_pool(
-    x: Tensor,
-    *,
-    kernel_shape: Sequence[int],
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-) -> Tensor:
-    """The mean of each window."""
-    kernel, stride, dilation, padding = _pool_arguments(
-        x, kernel_shape, strides, dilations, pads, auto_pad
-    )
-    return x.avg_pool2d(kernel, stride, dilation, padding, bool(ceil_mode), bool(count_include_pad))
 
 
 @operator("GlobalAveragePool")
