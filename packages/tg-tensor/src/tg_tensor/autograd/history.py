@@ -59,31 +59,56 @@ def remember(
     graphs now, `leaves` the nodes of the Tensors that require gradients.
     """
     overwritten = {version_of(node.src[0]) for node in replaced if node.op is Ops.AFTER}
+    graphs = []
     for memory, value in computed:
-        if memory is value:
-            continue
-        graph = without_writes(value) if version_of(value).op is Ops.AFTER else value
-        if not overwritten.isdisjoint(_read(graph, replaced)):
-            continue
-        if graph in replaced:
-            src = UOp.sink(*graph.src).substitute(replaced).src if graph.src else ()
-            graph = graph.replace(src=src)
-        else:
-            graph = graph.substitute(replaced)
+        if memory is not value:
+            is_write = version_of(value).op is Ops.AFTER
+            graphs.append((memory, without_writes(value) if is_write else value))
+    stale = _stale([graph for _, graph in graphs], replaced, overwritten)
+    current = [(memory, graph) for memory, graph in graphs if graph not in stale]
+    moved = _moved([graph for _, graph in current], replaced)
+    for (memory, _), graph in zip(current, moved, strict=True):
         _keep(memory, graph, leaves)
 
 
-def _read(graph: UOp, replaced: Mapping[UOp, UOp]) -> list[UOp]:
-    """The nodes of a graph that stay when what was computed below it is replaced."""
-    order = toposort((graph,), lambda node: node is graph or node not in replaced)
-    return [node for node in order if node not in replaced]
+def _stale(graphs: list[UOp], replaced: Mapping[UOp, UOp], overwritten: set[UOp]) -> set[UOp]:
+    """The graphs that read what was overwritten, above what was computed."""
+    if not overwritten:
+        return set()
+    # the graphs share most of their nodes: all are walked at once
+    roots = set(graphs)
+    order = toposort(graphs, lambda node: node in roots or node not in replaced)
+    reading: set[UOp] = set()
+    stale: set[UOp] = set()
+    for node in order:
+        is_computed = node in replaced
+        reads = any(operand in reading for operand in node.src)
+        reads = reads or (not is_computed and node in overwritten)
+        if reads and node in roots:
+            stale.add(node)
+        if reads and not is_computed:
+            reading.add(node)
+    return stale
+
+
+def _moved(graphs: list[UOp], replaced: Mapping[UOp, UOp]) -> list[UOp]:
+    """The graphs with what was computed below them in memory; they themselves stay graphs."""
+    parts = [graph.src if graph in replaced else (graph,) for graph in graphs]
+    whole = UOp(Ops.SINK, src=tuple(part for of_one in parts for part in of_one))
+    whole = whole.substitute(replaced)
+    found = iter(whole.src)
+    moved = []
+    for graph, of_one in zip(graphs, parts, strict=True):
+        operands = tuple(next(found) for _ in of_one)
+        moved.append(graph.replace(src=operands) if graph in replaced else operands[0])
+    return moved
 
 
 def _keep(memory: UOp, graph: UOp, leaves: set[UOp]) -> None:
-    if memory in _operands_below(graph):
+    order = toposort((graph,))
+    if memory in order and memory in _operands_below(graph):
         # the value is what lay in memory already: it came about before
         return
-    order = toposort((graph,))
     below = tuple(node for node in order if node in _graphs)
     found = [node for node in order if node in leaves]
     if not (found or below):
