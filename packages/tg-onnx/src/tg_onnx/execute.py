@@ -92,6 +92,9 @@ class Executor:
             frame.position = position
             node = plan.graph.nodes[position]
             results = self._run(node, plan, position, values, frame)
+            if any(node.outputs[len(results) :]):
+                lacking = f"it has {len(node.outputs)} outputs, of which {len(results)} are there"
+                raise _operator_error(node, [values[name] for name in node.inputs], lacking)
             for name, result in zip(node.outputs, results, strict=False):
                 if name:
                     values[name] = result
@@ -119,7 +122,7 @@ class Executor:
         if node.operator in HOST_OPERATORS and _all_small(inputs):
             try:
                 return run_on_host(node, inputs)
-            except (RuntimeError, TypeError, ValueError):
+            except (RuntimeError, TypeError, ValueError, ArithmeticError, MemoryError):
                 # the reference has no such version: tensors do as well
                 pass
         try:
@@ -135,12 +138,10 @@ class Executor:
             ArithmeticError,
             RuntimeError,
             AttributeError,
+            MemoryError,
         ) as error:
-            described = [_describe(value) for value in inputs]
             reason = error.explain() if isinstance(error, TgError) else str(error)
-            raise OperatorError(
-                operator=node.operator, node=node.name, inputs=described, reason=reason
-            ) from error
+            raise _operator_error(node, inputs, reason) from error
 
     def _dispatch(
         self,
@@ -225,6 +226,11 @@ def constant_value(node: Node) -> Array:
         node=node.name,
         reason=f"attributes {sorted(node.attributes)}",
     )
+
+
+def _operator_error(node: Node, inputs: Sequence[Value], reason: str) -> OperatorError:
+    described = [_describe(value) for value in inputs]
+    return OperatorError(operator=node.operator, node=node.name, inputs=described, reason=reason)
 
 
 def _note(name: str, value: Value, frame: Frame) -> None:

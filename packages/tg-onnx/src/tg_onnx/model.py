@@ -9,8 +9,10 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoPro
 from tg_uop import DType
 
 from tg_onnx.errors import ModelFormatError
+from tg_onnx.external import ExternalFiles
 from tg_onnx.proto import (
     DTYPE_OF_ELEMENT,
+    NO_FILES,
     Array,
     Attribute,
     attribute_value,
@@ -77,7 +79,56 @@ class Graph:
 MAX_DEPTH = 64
 
 
-def read_graph(model: ModelProto, source: str) -> Graph:
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """What all graphs of one model share."""
+
+    opsets: Mapping[str, int]
+    files: ExternalFiles
+    source: str
+
+    def graph(self, graph: GraphProto, depth: int) -> Graph:
+        """A graph with those inside of its nodes."""
+        if depth > MAX_DEPTH:
+            reason = f"more than {MAX_DEPTH} nested graphs"
+            raise ModelFormatError(source=self.source, reason=reason)
+        constants = {t.name: tensor_array(t, self.files) for t in graph.initializer}
+        for sparse in graph.sparse_initializer:
+            constants[sparse.values.name] = sparse_array(sparse, self.files)
+        inputs = {
+            value.name: _value_info(value) for value in graph.input if value.name not in constants
+        }
+        outputs = {value.name: _value_info(value) for value in graph.output}
+        nodes = tuple(self.node(n, position, depth) for position, n in enumerate(graph.node))
+        return Graph(graph.name, nodes, inputs, outputs, constants)
+
+    def node(self, node: NodeProto, position: int, depth: int) -> Node:
+        """A node; one without a name is called by its position."""
+        domain = "" if node.domain in DEFAULT_DOMAINS else node.domain
+        subgraphs = {
+            a.name: self.graph(a.g, depth + 1)
+            for a in node.attribute
+            if a.type == AttributeProto.GRAPH
+        }
+        attributes = {
+            a.name: attribute_value(a, self.files)
+            for a in node.attribute
+            if a.name not in subgraphs
+        }
+        return Node(
+            name=node.name or f"#{position} {node.op_type}",
+            operator=node.op_type,
+            domain=domain,
+            opset=self.opsets.get(domain, 1),
+            inputs=tuple(node.input),
+            outputs=tuple(node.output),
+            attributes=attributes,
+            proto=node,
+            subgraphs=subgraphs,
+        )
+
+
+def read_graph(model: ModelProto, source: str, files: ExternalFiles = NO_FILES) -> Graph:
     """The main graph of a model.
 
     Raises `ModelFormatError` where a node uses a value that nothing before it gives.
@@ -86,47 +137,9 @@ def read_graph(model: ModelProto, source: str) -> Graph:
     for domain in DEFAULT_DOMAINS:
         if domain in opsets:
             opsets.setdefault("", opsets[domain])
-    graph = _graph(model.graph, opsets, source, 0)
+    graph = _Reader(opsets, files, source).graph(model.graph, 0)
     _require_defined(graph, source)
     return graph
-
-
-def _graph(graph: GraphProto, opsets: Mapping[str, int], source: str, depth: int) -> Graph:
-    if depth > MAX_DEPTH:
-        raise ModelFormatError(source=source, reason=f"more than {MAX_DEPTH} nested graphs")
-    constants = {tensor.name: tensor_array(tensor) for tensor in graph.initializer}
-    for sparse in graph.sparse_initializer:
-        constants[sparse.values.name] = sparse_array(sparse)
-    inputs = {
-        value.name: _value_info(value) for value in graph.input if value.name not in constants
-    }
-    outputs = {value.name: _value_info(value) for value in graph.output}
-    nodes = tuple(
-        _node(node, position, opsets, source, depth) for position, node in enumerate(graph.node)
-    )
-    return Graph(graph.name, nodes, inputs, outputs, constants)
-
-
-def _node(
-    node: NodeProto, position: int, opsets: Mapping[str, int], source: str, depth: int
-) -> Node:
-    domain = "" if node.domain in DEFAULT_DOMAINS else node.domain
-    subgraphs = {
-        a.name: _graph(a.g, opsets, source, depth + 1)
-        for a in node.attribute
-        if a.type == AttributeProto.GRAPH
-    }
-    return Node(
-        name=node.name or f"#{position} {node.op_type}",
-        operator=node.op_type,
-        domain=domain,
-        opset=opsets.get(domain, 1),
-        inputs=tuple(node.input),
-        outputs=tuple(node.output),
-        attributes={a.name: attribute_value(a) for a in node.attribute if a.name not in subgraphs},
-        proto=node,
-        subgraphs=subgraphs,
-    )
 
 
 def _value_info(value: ValueInfoProto) -> ValueInfo:

@@ -124,7 +124,7 @@ def expand_functions(model: ModelProto, source: str) -> ModelProto:
             model = _expand(model, sorted(wanted))
             if wanted <= _operators_of(model.graph):
                 return model
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise ModelFormatError(source=source, reason=f"its functions: {error}") from error
     return model
 

@@ -11,11 +11,12 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
-from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto, numpy_helper
+from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
 from tg_tensor import dtypes
 from tg_uop import DType
 
 from tg_onnx.errors import ModelFormatError
+from tg_onnx.external import ExternalFiles
 
 Array = NDArray[np.generic]
 Source = str | Path | bytes | IO[bytes] | ModelProto
@@ -39,18 +40,33 @@ DTYPE_OF_ELEMENT: dict[int, DType] = {
 }
 
 
-def load_model(source: Source) -> tuple[ModelProto, str]:
-    """The model, with weights that lie beside its file, and a name for messages.
+# bits of an element where they are not those of the NumPy dtype
+NARROW_BITS = {
+    TensorProto.INT4: 4,
+    TensorProto.UINT4: 4,
+    TensorProto.FLOAT4E2M1: 4,
+    TensorProto.INT2: 2,
+    TensorProto.UINT2: 2,
+    getattr(TensorProto, "FLOAT6E2M3", -1): 6,
+    getattr(TensorProto, "FLOAT6E3M2", -1): 6,
+}
+NO_FILES = ExternalFiles()
+
+
+def load_model(source: Source) -> tuple[ModelProto, str, ExternalFiles]:
+    """The model, a name for messages, and the files beside it that its weights may lie in.
 
     A ModelProto is copied, so that later changes to it change nothing here.
 
     Raises `ModelFormatError` for bytes that are no model, `OSError` for a file that cannot be read.
     """
+    files = NO_FILES
     if isinstance(source, ModelProto):
         name, data = "<model>", source.SerializeToString()
     elif isinstance(source, str | Path):
         name = str(source)
         data = Path(source).read_bytes()
+        files = ExternalFiles.beside(Path(source))
     else:
         name = "<bytes>"
         data = source if isinstance(source, bytes) else source.read()
@@ -60,34 +76,54 @@ def load_model(source: Source) -> tuple[ModelProto, str]:
         raise ModelFormatError(source=name, reason=str(error)) from error
     if not model.graph.node and not model.graph.output:
         raise ModelFormatError(source=name, reason="it has no graph")
-    if isinstance(source, str | Path):
-        _load_external_data(model, Path(source).parent, name)
-    return model, name
+    return model, name, files
 
 
-def _load_external_data(model: ModelProto, folder: Path, name: str) -> None:
-    """The onnx package refuses places outside of the model's folder."""
-    try:
-        onnx.load_external_data_for_model(model, str(folder))
-    except (ValueError, onnx.checker.ValidationError) as error:
-        raise ModelFormatError(source=name, reason=f"external data: {error}") from error
-
-
-def tensor_array(tensor: TensorProto) -> Array:
+def tensor_array(tensor: TensorProto, files: ExternalFiles = NO_FILES) -> Array:
     """The elements of a tensor message as an array.
 
-    Raises `ModelFormatError` when its data does not fill its shape.
+    Raises `ModelFormatError` when its data does not fill its shape, before memory is taken for it.
     """
+    dims = tuple(tensor.dims)
+    if any(dim < 0 for dim in dims):
+        raise _tensor_error(tensor, f"its shape is {list(dims)}")
     try:
+        if tensor.data_location == TensorProto.EXTERNAL:
+            return _from_bytes(tensor, files.data(tensor))
+        if tensor.HasField("raw_data") and tensor.data_type != TensorProto.STRING:
+            return _from_bytes(tensor, memoryview(tensor.raw_data))
         return numpy_helper.to_array(tensor)
-    except (ValueError, TypeError, KeyError) as error:
-        raise ModelFormatError(source=f"tensor {tensor.name!r}", reason=str(error)) from error
+    except (ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
+        if isinstance(error, ModelFormatError):
+            raise
+        raise _tensor_error(tensor, str(error)) from error
+
+
+def _from_bytes(tensor: TensorProto, data: memoryview) -> Array:
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type))
+    if dtype.hasobject:
+        raise _tensor_error(tensor, "strings do not come as raw bytes")
+    bits = NARROW_BITS.get(tensor.data_type, 8 * dtype.itemsize)
+    count = math.prod(tensor.dims)
+    wanted = -(-count * bits // 8)
+    if len(data) != wanted:
+        shape = list(tensor.dims)
+        reason = f"{len(data)} bytes, where {dtype} of shape {shape} takes {wanted}"
+        raise _tensor_error(tensor, reason)
+    if bits == 8 * dtype.itemsize:
+        return np.frombuffer(data, dtype.newbyteorder("<")).reshape(tuple(tensor.dims))
+    packed = TensorProto(dims=tensor.dims, data_type=tensor.data_type, raw_data=bytes(data))
+    return numpy_helper.to_array(packed)
+
+
+def _tensor_error(tensor: TensorProto, reason: str) -> ModelFormatError:
+    return ModelFormatError(source=f"tensor {tensor.name!r}", reason=reason)
 
 
 MAX_SPARSE_ELEMENTS = 1 << 28
 
 
-def sparse_array(sparse: SparseTensorProto) -> Array:
+def sparse_array(sparse: SparseTensorProto, files: ExternalFiles = NO_FILES) -> Array:
     """The elements of a sparse tensor message, zeros included.
 
     Raises `ModelFormatError` when its indices do not fit its shape or it is very large.
@@ -96,13 +132,13 @@ def sparse_array(sparse: SparseTensorProto) -> Array:
     count = math.prod(sparse.dims)
     if count > MAX_SPARSE_ELEMENTS or any(dim < 0 for dim in sparse.dims):
         raise ModelFormatError(source=name, reason=f"its shape is {list(sparse.dims)}")
-    values, indices = tensor_array(sparse.values), tensor_array(sparse.indices)
+    values, indices = tensor_array(sparse.values, files), tensor_array(sparse.indices, files)
     dense = np.zeros(count, values.dtype)
-    if indices.ndim == 2:
-        indices = np.ravel_multi_index(tuple(indices.T), tuple(sparse.dims))
     try:
+        if indices.ndim == 2:
+            indices = np.ravel_multi_index(tuple(indices.T), tuple(sparse.dims))
         dense[indices] = values
-    except (IndexError, ValueError) as error:
+    except (IndexError, TypeError, ValueError) as error:
         raise ModelFormatError(source=name, reason=str(error)) from error
     return dense.reshape(tuple(sparse.dims))
 
@@ -110,20 +146,27 @@ def sparse_array(sparse: SparseTensorProto) -> Array:
 Attribute = object
 
 
-def attribute_value(attribute: AttributeProto) -> Attribute:
-    """An attribute as a Python value: number, text, array, graph, or a list of such."""
+def attribute_value(attribute: AttributeProto, files: ExternalFiles = NO_FILES) -> Attribute:
+    """An attribute as a Python value: number, text, array, graph, or a list of such.
+
+    Raises `ModelFormatError` for one without a type.
+    """
     kind = attribute.type
     if kind == AttributeProto.TENSOR:
-        return tensor_array(attribute.t)
+        return tensor_array(attribute.t, files)
     if kind == AttributeProto.STRING:
         return attribute.s.decode("utf-8", "replace")
     if kind == AttributeProto.STRINGS:
         return [text.decode("utf-8", "replace") for text in attribute.strings]
     if kind == AttributeProto.SPARSE_TENSOR:
-        return sparse_array(attribute.sparse_tensor)
+        return sparse_array(attribute.sparse_tensor, files)
     if kind == AttributeProto.TENSORS:
-        return [tensor_array(tensor) for tensor in attribute.tensors]
-    value = onnx.helper.get_attribute_value(attribute)
+        return [tensor_array(tensor, files) for tensor in attribute.tensors]
+    try:
+        value = helper.get_attribute_value(attribute)
+    except ValueError as error:
+        source = f"attribute {attribute.name!r}"
+        raise ModelFormatError(source=source, reason=str(error)) from error
     if kind in (AttributeProto.INTS, AttributeProto.FLOATS):
         return list(value)
     return value  # type: ignore[no-any-return]

@@ -10,6 +10,7 @@ from tg_tensor import Tensor
 from tg_tensor.engine.buffers import watchers
 from tg_tensor.realize import recorders
 
+from tg_onnx.check import check_model, check_operators
 from tg_onnx.errors import ModelFormatError, ModelInputError
 from tg_onnx.habits import Frame
 from tg_onnx.host import Value, is_tensor_dtype
@@ -34,9 +35,11 @@ class OnnxRunner:
 
     def __init__(self, model: Source, device: str | None = None, *, capture: bool = True) -> None:
         """`capture=False` runs node by node at every call."""
-        proto, self.source = load_model(model)
+        proto, self.source, files = load_model(model)
+        check_model(proto, self.source)
         proto = expand_functions(proto, self.source)
-        self.graph: Graph = read_graph(proto, self.source)
+        self.graph: Graph = read_graph(proto, self.source, files)
+        check_operators(self.graph)
         self.device = device
         self.capture = capture
         self.plan: Plan = plan_graph(self.graph)

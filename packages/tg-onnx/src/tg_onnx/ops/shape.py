@@ -111,7 +111,9 @@ def split_input(
     num_outputs: int | None = None,
 ) -> tuple[Tensor, ...]:
     """Parts of given sizes, or equal ones with a smaller last."""
-    return split_by_sizes(x, split, num_outputs or n_outputs, axis)
+    if num_outputs is not None and num_outputs != n_outputs:
+        raise ValueError(f"num_outputs is {num_outputs}, where the node has {n_outputs} outputs")
+    return split_by_sizes(x, split, n_outputs, axis)
 
 
 def split_by_sizes(x: Tensor, sizes: Array | None, parts: int, axis: int) -> tuple[Tensor, ...]:
@@ -272,6 +274,8 @@ def pad(
 @operator("ConstantOfShape", host=(0,))
 def constant_of_shape(shape: Array, *, value: Array | None = None) -> Tensor:
     """One value everywhere, float32 zero by default."""
+    if any(size < 0 for size in ints(shape)):
+        raise ValueError(f"shape {list(ints(shape))} has a negative size")
     element = np.zeros(1, np.float32) if value is None else value
     return Tensor(element).reshape((1,) * np.size(shape)).expand(ints(shape))
 
