@@ -1,6 +1,9 @@
 """Layers, optimizers, weight files and datasets on top of tg-tensor."""
 
-from tg_nn import datasets, optim, state
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tg_nn import optim, state
 from tg_nn.layers.conv import (
     Conv1d,
     Conv2d,
@@ -21,6 +24,9 @@ from tg_nn.layers.norm import (
     RMSNorm,
 )
 from tg_nn.layers.recurrent import LSTMCell
+
+if TYPE_CHECKING:
+    from tg_nn import datasets
 
 __all__ = [
     "BatchNorm",
@@ -44,3 +50,10 @@ __all__ = [
     "optim",
     "state",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Load the datasets when they are first asked for: with them comes what downloads them."""
+    if name != "datasets":
+        raise AttributeError(f"module 'tg_nn' has no attribute {name!r}")
+    return import_module("tg_nn.datasets")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 
 from tg_tensor import Tensor
-from tqdm import tqdm
 
 from tg_nn.errors import StateDictError
 from tg_nn.io.safetensors import safe_load, safe_load_metadata, safe_save
@@ -105,7 +105,7 @@ def load_state_dict(
         )
     total_bytes = sum(int(own[name].nbytes()) for name in fits)
     hidden = not verbose or total_bytes < SHOW_PROGRESS_ABOVE
-    for name in tqdm([n for n in own if n in fits], desc="weights", disable=hidden, leave=False):
+    for name in _with_progress([n for n in own if n in fits], hidden):
         target, value = own[name], state_dict[name]
         target.replace(value.reshape(target.shape).cast(target.dtype).shard_like(target))
         if realize:
@@ -113,6 +113,15 @@ def load_state_dict(
         if consume and isinstance(state_dict, dict):
             del state_dict[name]
     return [own[name] for name in own if name in fits]
+
+
+def _with_progress(names: list[str], hidden: bool) -> Iterable[str]:
+    """The names, with a bar that shows how far it is through them."""
+    if hidden:
+        return names
+    # it takes longer to load than all of this package
+    bar: Iterable[str] = import_module("tqdm").tqdm(names, desc="weights", leave=False)
+    return bar
 
 
 def _same_shape(value: Tensor, target: Tensor) -> bool:
