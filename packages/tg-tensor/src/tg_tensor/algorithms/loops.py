@@ -6,7 +6,7 @@ keeps the last write: what is read or written next comes after it, inside of all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import final
 
@@ -52,6 +52,28 @@ class Loops:
             self._open.pop()
             assert self._effect is not None, "a loop writes something"
             self._effect = self._effect.end(index)
+
+    @contextmanager
+    def threads(self, count: int) -> Iterator[UOp]:
+        """The steps inside are done by `count` threads that do not see each other's writes."""
+        # nothing waits for a thread, so that it is no loop that is open
+        index = self._range(count, AxisType.THREAD)
+        yield index
+        assert self._effect is not None, "a thread writes something"
+        self._effect = self._effect.end(index)
+
+    @contextmanager
+    def at_once(self, copies: Sequence[int], lanes: int) -> Iterator[tuple[UOp, ...]]:
+        """The steps inside for all these indices at once, those of the last axis as a vector.
+
+        An order there is between steps, none between the copies of one.
+        """
+        indices = [self._range(size, AxisType.UPCAST) for size in copies]
+        self._count += 1
+        indices.append(UOp.range(lanes, self._count - 1, AxisType.UPCAST, lanes=True))
+        yield tuple(indices)
+        assert self._effect is not None, "a step writes something"
+        self._effect = self._effect.end(*reversed(indices))
 
     def read(self, memory: UOp, *indices: int | UOp) -> UOp:
         """An element as it is now."""

@@ -1,0 +1,148 @@
+"""Recurrent layers in every form: in one kernel and step by step, beside onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from tg_onnx import OnnxRunner
+from tg_onnx.ops.cells import cells_of
+from tg_onnx.ops.recurrent_layer import Layer, Weights, run_in_kernel, run_layer, run_steps
+from tg_tensor import Tensor
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+# without the second axis of (directions, batch, hidden)
+OUTPUTS = {"RNN": ("y", "yh"), "GRU": ("y", "yh"), "LSTM": ("y", "yh", "yc")}
+
+
+def draw(kind, seed, steps, batch, inputs, hidden, directions, names):
+    """Arrays for a layer, by the names of its inputs."""
+    rng = np.random.default_rng(seed)
+
+    def floats(*shape):
+        return (rng.standard_normal(shape) * 0.5).astype(np.float32)
+
+    gates = GATES[kind] * hidden
+    arrays = {
+        "x": floats(steps, batch, inputs),
+        "w": floats(directions, gates, inputs),
+        "r": floats(directions, gates, hidden) / np.float32(hidden**0.5),
+        "b": floats(directions, 2 * gates),
+        "lengths": rng.integers(1, steps + 1, batch).astype(np.int32),
+        "h": floats(directions, batch, hidden),
+        "c": floats(directions, batch, hidden),
+        "p": floats(directions, 3 * hidden),
+    }
+    return {name: array for name, array in arrays.items() if name in names}
+
+
+def model_of(kind, arrays, hidden, **attributes):
+    order = ["x", "w", "r", "b", "lengths", "h", *(["c", "p"] if kind == "LSTM" else [])]
+    inputs = [name if name in arrays else "" for name in order]
+    node = helper.make_node(kind, inputs, OUTPUTS[kind], hidden_size=hidden, **attributes)
+    given = {k: v for k, v in arrays.items() if k in ("x", "lengths", "h", "c")}
+    constants = [numpy_helper.from_array(v, k) for k, v in arrays.items() if k not in given]
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [
+            helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
+            for k, v in given.items()
+        ],
+        [helper.make_tensor_value_info(k, TensorProto.FLOAT, None) for k in OUTPUTS[kind]],
+        constants,
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    return model.SerializeToString(), given
+
+
+def check_against_onnxruntime(kind, arrays, hidden, **attributes):
+    model, given = model_of(kind, arrays, hidden, **attributes)
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    expected = session.run(list(OUTPUTS[kind]), given)
+    runner = OnnxRunner(model)
+    for _ in range(3):
+        found = runner(given)
+        for name, reference in zip(OUTPUTS[kind], expected, strict=True):
+            np.testing.assert_allclose(found[name].numpy(), reference, rtol=1e-4, atol=2e-5)
+
+
+BIDIRECTIONAL = {"direction": "bidirectional"}
+FORMS = [
+    ("RNN", (5, 1, 3, 4), "xwr", {}),
+    ("RNN", (9, 3, 5, 20), "xwrbh", {"activations": ["Relu"], "clip": 0.6}),
+    ("RNN", (9, 2, 5, 16), ["x", "w", "r", "b", "lengths"], {"direction": "reverse"}),
+    ("GRU", (7, 1, 3, 5), "xwrb", {}),
+    ("GRU", (7, 4, 3, 16), "xwrbh", {"linear_before_reset": 1}),
+    ("GRU", (6, 2, 3, 33), "xwrbh", BIDIRECTIONAL),
+    ("GRU", (6, 3, 3, 8), ["x", "w", "r", "b", "lengths", "h"], {"linear_before_reset": 1}),
+    ("GRU", (2, 3, 3, 8), ["x", "w", "r", "b", "lengths", "h"], BIDIRECTIONAL),
+    ("LSTM", (12, 1, 4, 64), "xwrb", BIDIRECTIONAL),
+    ("LSTM", (8, 6, 4, 10), "xwrbhcp", {"direction": "reverse"}),
+    ("LSTM", (8, 3, 4, 16), ["x", "w", "r", "lengths", "h", "c", "p"], BIDIRECTIONAL),
+    ("LSTM", (1, 2, 4, 7), "xwrbhcp", {}),
+    ("LSTM", (8, 2, 4, 32), "xwrb", {"input_forget": 1, "clip": 1.0}),
+]
+
+
+@pytest.mark.parametrize("number", range(len(FORMS)))
+def test_like_onnxruntime(number):
+    kind, (steps, batch, inputs, hidden), names, attributes = FORMS[number]
+    directions = 2 if attributes.get("direction") == "bidirectional" else 1
+    arrays = draw(kind, number, steps, batch, inputs, hidden, directions, names)
+    check_against_onnxruntime(kind, arrays, hidden, **attributes)
+
+
+def layer_of(kind, direction, **options):
+    defaults = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
+    names = options.pop("activations", None)
+    cells = cells_of(direction, defaults[kind], names, None, None, options.pop("clip", None))
+    return Layer(kind, cells, direction, **options)
+
+
+ACTIVATIONS = ["Softsign", "HardSigmoid", "LeakyRelu", "ScaledTanh", "Affine", "Elu"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "direction", "options"),
+    [
+        ("LSTM", "bidirectional", {"activations": ACTIVATIONS}),
+        ("LSTM", "forward", {"activations": ACTIVATIONS[:3], "clip": 0.5}),
+        ("GRU", "bidirectional", {"activations": ["ThresholdedRelu", "Softplus"] * 2}),
+        ("RNN", "bidirectional", {"activations": ["Sigmoid", "Relu"]}),
+    ],
+)
+def test_the_kernel_computes_what_steps_do(kind, direction, options):
+    directions = 2 if direction == "bidirectional" else 1
+    names = ["x", "w", "r", "b", "lengths", "h", "c", *(["p"] if kind == "LSTM" else [])]
+    drawn = draw(kind, 3, 6, 2, 5, 18, directions, names)
+    arrays = {name: Tensor(array) for name, array in drawn.items()}
+    weights = Weights(arrays["w"], arrays["r"], arrays["b"], arrays.get("p"))
+    initial = [arrays["h"], arrays["c"]][: 2 if kind == "LSTM" else 1]
+    layer = layer_of(kind, direction, **options)
+    found = run_in_kernel(layer, arrays["x"], weights, arrays["lengths"], initial)
+    expected = run_steps(layer, arrays["x"], weights, arrays["lengths"], initial)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_gradients_are_those_of_the_steps(kind):
+    names = ["x", "w", "r", "b", "h", "c"][: 6 if kind == "LSTM" else 5]
+    drawn = draw(kind, 4, 4, 2, 3, 5, 2, names)
+    layer = layer_of(kind, "bidirectional")
+
+    def gradients(run):
+        tensors = {k: Tensor(v, requires_grad=True) for k, v in drawn.items()}
+        initial = [tensors[name] for name in names[4:]]
+        weights = Weights(tensors["w"], tensors["r"], tensors["b"])
+        results = run(layer, tensors["x"], weights, None, initial)
+        sum((result.square()).sum() for result in results).backward()
+        return {name: tensor.grad.numpy() for name, tensor in tensors.items()}
+
+    found, expected = gradients(run_layer), gradients(run_steps)
+    for name in names:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-4, atol=1e-5, err_msg=name)
