@@ -17,7 +17,7 @@ from tg_uop import DType, GroupOp, Ops, UOp
 from tg_tensor.schedule.affine import count, max_dim
 from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
 from tg_tensor.schedule.indexing import MOVEMENTS, Access, Indexer
-from tg_tensor.schedule.padding import border_of, runs_along, shifted
+from tg_tensor.schedule.padding import border_of, runs_along, shifted, slides_along
 from tg_tensor.schedule.products import widened_factors
 from tg_tensor.schedule.waits import only_waits
 
@@ -171,7 +171,7 @@ class Planner:
             return cost.ops * len(demands) > 1000 and not cost.reduces
         if cost.constant:
             return False
-        if self._is_selection(node):
+        if self._is_selection(node) or self._is_running(node, demands):
             return False
         if not self.fuse:
             return True
@@ -188,6 +188,21 @@ class Planner:
         if node.op is not Ops.CMPEQ:
             return False
         return any(s.op not in SCALARS and self.costs[s].constant for s in node.src)
+
+    def _is_running(self, node: UOp, demands: Demands) -> bool:
+        """Whether a node is only read by cumulative reductions, which take each element once.
+
+        The padding of a maximum or a product is no zero, so it is chosen by a WHERE.
+        """
+        if not self.fuse or self.costs[node].reduces or not demands:
+            return False
+        affine, shape = self.indexer.affine, self.indexer.shape(node)
+        chooses = node.op is Ops.WHERE and node.src[2].op in SCALARS
+        return all(
+            runs_along(affine, demand.access)
+            or (chooses and slides_along(affine, demand.access, shape))
+            for demand in demands
+        )
 
     def _is_better_moved(self, node: UOp, demands: Demands) -> bool:
         """Whether a value below goes to memory, and lies better in the order that users read it."""

@@ -64,6 +64,24 @@ def runs_along(affine: Affine, access: Access) -> bool:
     return False
 
 
+def slides_along(affine: Affine, access: Access, shape: Shape) -> bool:
+    """Whether an access is that of such a window to values that have the padding written out.
+
+    It has the elements i + r of an axis of 2 n - 1 elements.
+    """
+    for part, dim in zip(access.indices, shape, strict=True):
+        terms, offset = affine.parts(part)
+        loops = [loop for loop, factor in terms.items() if factor == 1 and loop.op is Ops.RANGE]
+        if offset or len(terms) != 2 or len(loops) != 2:
+            continue
+        kinds = {loop.axis_type.is_reduce for loop in loops}
+        if {loop.size for loop in loops} == {loops[0].size} and kinds == {True, False}:
+            size = loops[0].size
+            if isinstance(size, int) and dim == 2 * size - 1:
+                return True
+    return False
+
+
 def _bound(affine: Affine, gate: UOp) -> Bound | None:
     """A condition as a bound on a sum, None for conditions of other kinds."""
     is_lower = gate.op is Ops.CMPNE
