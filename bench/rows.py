@@ -5,5 +5,6 @@ from __future__ import annotations
 from bench.kernels import KERNELS
 from bench.network_rows import NETWORKS
 from bench.process_rows import PROCESS
+from bench.schedule_rows import SCHEDULES
 
-ROWS = (*PROCESS, *(case.row() for case in KERNELS), *NETWORKS)
+ROWS = (*PROCESS, *SCHEDULES, *(case.row() for case in KERNELS), *NETWORKS)
