@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--only", default="", help="rows whose name contains this")
-    parser.add_argument("--group", default="", help="rows of process, schedule, kernels or networks")
+    parser.add_argument("--group", default="", help="process, schedule, kernels or networks")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true", help="torch.compile, too (slow)")
     options = parser.parse_args(arguments)
