@@ -1,5 +1,29 @@
 """The operators, by family; importing a module registers what it implements."""
 
-from tg_onnx.ops import image, math, neural, pool, quantize, recurrent, reduce, sampling, shape
+from tg_onnx.ops import (
+    image,
+    math,
+    neural,
+    pool,
+    quantize,
+    recurrent,
+    reduce,
+    regions,
+    sampling,
+    shape,
+    signal,
+)
 
-OPERATOR_MODULES = (math, shape, reduce, neural, quantize, recurrent, image, sampling, pool)
+OPERATOR_MODULES = (
+    math,
+    shape,
+    reduce,
+    neural,
+    quantize,
+    recurrent,
+    image,
+    sampling,
+    pool,
+    regions,
+    signal,
+)

@@ -67,8 +67,11 @@ def runs_along(affine: Affine, access: Access) -> bool:
 def slides_along(affine: Affine, access: Access, shape: Shape) -> bool:
     """Whether an access is that of such a window to values that have the padding written out.
 
-    It has the elements i + r of an axis of 2 n - 1 elements.
+    It has the elements i + r of an axis of 2 n - 1 elements. An access to the values in another
+    shape, as one reads them that were moved since, is none.
     """
+    if len(access.indices) != len(shape):
+        return False
     for part, dim in zip(access.indices, shape, strict=True):
         terms, offset = affine.parts(part)
         loops = [loop for loop, factor in terms.items() if factor == 1 and loop.op is Ops.RANGE]
