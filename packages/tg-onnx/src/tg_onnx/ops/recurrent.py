@@ -8,7 +8,7 @@ from tg_tensor import Tensor
 
 from tg_onnx.ops.cells import Cell, cells_of
 from tg_onnx.ops.quantize import zero_based
-from tg_onnx.ops.recurrent_layer import Layer, QuantizedWeights, Weights, run_layer
+from tg_onnx.ops.recurrent_layer import Layer, Weights, run_layer
 from tg_onnx.registry import operator
 
 
@@ -125,17 +125,15 @@ def dynamic_quantize_lstm(
     """An LSTM with weights of 8 bits, whose inputs are rounded to 8 bits as they come."""
     cells = _lstm_cells(direction, activations, activation_alpha, activation_beta, clip)
     layer = Layer("LSTM", cells, direction, couples=bool(input_forget), is_quantized=True)
-    of_x, of_h = _quantized(w, w_scale, w_zero), _quantized(r, r_scale, r_zero)
-    weights = Weights(of_x.codes, of_h.codes, b, p, of_x.scale, of_h.scale)
+    # whole numbers less their zero points, which float32 holds exactly; those of the state stay
+    # codes of 8 bits, since each step reads them all
+    of_x = zero_based(w, w_zero.reshape(w.shape[0], 1, -1)).float().transpose(1, 2)
+    scales = [_of_outputs(w_scale, w), _of_outputs(r_scale, r)]
+    weights = Weights(of_x, r.transpose(1, 2), b, p, *scales, _of_outputs(r_zero, r))
     return run_layer(layer, x, weights, lengths, (initial_h, initial_c))
 
 
-def _quantized(weight: Tensor, scale: Tensor, zero: Tensor) -> QuantizedWeights:
-    """Whole numbers, which float32 holds exactly, as (directions, outputs, inputs).
-
-    There is one scale for a direction or one for each of its outputs.
-    """
+def _of_outputs(parameter: Tensor, weight: Tensor) -> Tensor:
+    """A scale or zero point for each output, where there may be one for all of a direction."""
     directions, _, outputs = weight.shape
-    centered = zero_based(weight, zero.reshape(directions, 1, -1)).float()
-    scales = scale.float().reshape(directions, -1).expand(directions, outputs)
-    return QuantizedWeights(centered.transpose(1, 2), scales)
+    return parameter.float().reshape(directions, -1).expand(directions, outputs)

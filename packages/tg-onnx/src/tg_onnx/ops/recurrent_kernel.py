@@ -140,14 +140,16 @@ class _Writer:
         """The state times the weights of a gate."""
 
         def term(k: UOp) -> UOp:
-            weight = self.memory["r"].index(direction, k, gate, unit)
-            return self.loops.read(self.memory[source], direction, batch, k) * weight
+            state = self.loops.read(self.memory[source], direction, batch, k)
+            return state * self.memory["r"].index(direction, k, gate, unit).cast(state.dtype)
 
-        total = self.loops.sum(self.form.hidden, term)
+        product = self.loops.sum(self.form.hidden, term)
         if not self.form.is_quantized:
-            return total
+            return product
         scale = self.loops.read(self.memory["scale"], direction, 0)
-        return total * (scale * self.memory["r_scale"].index(direction, gate, unit))
+        total = self.loops.read(self.memory["total"], direction, batch)
+        centered = product - total * self.memory["r_zero"].index(direction, gate, unit)
+        return centered * (scale * self.memory["r_scale"].index(direction, gate, unit))
 
     def _gate(self, gate: int, direction: UOp, batch: UOp, unit: UOp, time: UOp) -> UOp:
         source = "codes" if self.form.is_quantized else "h"
@@ -261,3 +263,10 @@ class _Writer:
             value = (self.loops.read(state, direction, batch, unit) / safe).round() + zero
             rounded = value.clip(0, CODES) - zero
             self.loops.write(codes, direction, batch, unit, value=rounded)
+        with self.loops.loop(form.batch) as row_number:
+
+            def code(k: UOp) -> UOp:
+                return self.loops.read(codes, direction, row_number, k)
+
+            total = self.loops.sum(form.hidden, code)
+            self.loops.write(self.memory["total"], direction, row_number, value=total)

@@ -47,16 +47,10 @@ class Layer:
         return self.direction == "reverse" or number == 1
 
 
-class QuantizedWeights(NamedTuple):
-    """Whole numbers and their unit."""
-
-    codes: Tensor
-    scale: Tensor
-
-
 class Weights(NamedTuple):
     """Weights of the input and of the state as (directions, gates * units, inputs), the two
-    biases, peepholes; of quantized weights the units as (directions, gates * units).
+    biases, peepholes. Those that are quantized are codes: with a scale and, of the state, a zero
+    point for each output.
     """
 
     w: Tensor
@@ -65,6 +59,7 @@ class Weights(NamedTuple):
     p: Tensor | None = None
     w_scale: Tensor | None = None
     r_scale: Tensor | None = None
+    r_zero: Tensor | None = None
 
 
 def run_layer(
@@ -176,7 +171,8 @@ def run_in_kernel(
     )
     prepared = _Prepared(layer, form, weights)
     inputs: dict[str, Tensor] = {"projected": prepared.projection(x.cast(kind)).cast(kind)}
-    inputs["r"] = prepared.state_weights().cast(kind).contiguous()
+    of_state = prepared.state_weights()
+    inputs["r"] = (of_state if layer.is_quantized else of_state.cast(kind)).contiguous()
     for name, state in zip(("h0", "c0"), initial, strict=False):
         whole = (
             Tensor.zeros(len(layer.cells), batch, form.width, dtype=kind, device=x.device)
@@ -194,7 +190,7 @@ def run_in_kernel(
     if layer.kind == "GRU" and not layer.resets_product:
         rooms["reset"] = shape
     if layer.is_quantized:
-        rooms.update(codes=shape, scale=(shape[0], 2))
+        rooms.update(codes=shape, scale=(shape[0], 2), total=shape[:2])
     kernel = RecurrentKernel(form, (*rooms, *inputs))
     places = [(room, kind) for room in rooms.values()]
     found = run_kernel(kernel, places, *(value.uop for value in inputs.values()))
@@ -271,8 +267,10 @@ class _Prepared:
             found["candidate_bias"] = _padded(b[:, 5 * self.hidden :], self.width)
         if p is not None:
             found["peepholes"] = _padded(p.reshape(self.directions, 3, self.hidden), self.width)
-        if self.weights.r_scale is not None:
-            found["r_scale"] = self._by_gate(self.weights.r_scale)
+        for name in ("r_scale", "r_zero"):
+            value: Tensor | None = getattr(self.weights, name)
+            if value is not None:
+                found[name] = self._by_gate(value)
         return found
 
 
@@ -330,6 +328,8 @@ class _Direction:
         self.bias = None if weights.b is None else weights.b[number, :gates]
         self.state_bias = None if weights.b is None else weights.b[number, gates:]
         self.p = [] if weights.p is None else list(weights.p[number].split(self.size))
+        if weights.r_zero is not None:
+            self.r = self.r.float() - weights.r_zero[number].reshape(-1, 1)
         scales = (weights.w_scale, weights.r_scale)
         self.w_scale, self.r_scale = (None if s is None else s[number] for s in scales)
 
@@ -368,8 +368,9 @@ class _Direction:
             inner = reset * self._of_state(h, 2, 3)
         else:
             inner = self._of_state(reset * h, 2, 3)
-        fresh: Tensor = self.cell.activate(1, of_candidate + inner)
-        return (1 - update) * fresh + update * h
+        fresh = self.cell.activate(1, of_candidate + inner)
+        after: Tensor = (1 - update) * fresh + update * h
+        return after
 
 
 def _product(x: Tensor, weight: Tensor, scale: Tensor | None) -> Tensor:
