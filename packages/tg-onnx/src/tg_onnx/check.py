@@ -21,6 +21,9 @@ OLDEST_IR = 3
 MOST_NODES = 1_000_000
 """Nodes of a model with every function in place of its calls."""
 
+CALL_KEYWORDS = frozenset(["n_outputs"])
+"""Keywords of implementations that are no attributes."""
+
 FunctionKey = tuple[str, str]
 KINDS: dict[defs.OpSchema.AttrType, tuple[type, ...]] = {
     defs.OpSchema.AttrType.INT: (int,),
@@ -227,6 +230,8 @@ def check_operators(graph: Graph) -> None:
         if schema is not None:
             _check_counts(node, schema)
             _check_attributes(node, schema)
+        elif (node.domain, node.operator) in OPERATORS:
+            _check_keywords(node)
         if node.domain == "":
             _check_bodies(node)
         for body in node.subgraphs.values():
@@ -270,6 +275,15 @@ def _check_attributes(node: Node, schema: defs.OpSchema) -> None:
     unknown = sorted(given - known)
     if unknown:
         listed = ", ".join(sorted(schema.attributes)) or "none"
+        raise _refused(node, f"attribute {unknown[0]!r} is not known; there are {listed}")
+
+
+def _check_keywords(node: Node) -> None:
+    """Of operators without a schema, the implementation tells."""
+    known = _keywords(node.domain, node.operator) - CALL_KEYWORDS
+    unknown = sorted(node.attributes.keys() - known)
+    if unknown:
+        listed = ", ".join(sorted(known)) or "none"
         raise _refused(node, f"attribute {unknown[0]!r} is not known; there are {listed}")
 
 

@@ -270,7 +270,7 @@ def _attributes(node: Node, found: Operator) -> dict[str, object]:
     extra: dict[str, object] = {}
     if "n_outputs" in known:
         extra["n_outputs"] = len(node.outputs)
-    if "opset" in known:
+    if "opset" in known and "opset" not in node.attributes:
         extra["opset"] = node.opset
     return {**node.attributes, **extra}
 

@@ -122,6 +122,9 @@ HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
 )
 
 
+REFERENCE_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
+
+
 def is_tensor_dtype(array: Array) -> bool:
     """Whether a tensor can hold the elements."""
     return array.dtype in TENSOR_DTYPES
@@ -129,6 +132,9 @@ def is_tensor_dtype(array: Array) -> bool:
 
 def needs_host(node: Node, inputs: list[Value]) -> bool:
     """Whether an input, or the result asked for, is nothing that a tensor holds."""
+    if node.domain not in REFERENCE_DOMAINS:
+        # no reference knows them: they take arrays of other elements as they are
+        return False
     for name in TYPE_ATTRIBUTES:
         element = node.attributes.get(name, 0)
         if isinstance(element, int) and element and element not in DTYPE_OF_ELEMENT:
