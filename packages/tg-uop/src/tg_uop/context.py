@@ -379,11 +379,13 @@ TRANSCENDENTAL = ContextVar(
 
 LRU = ContextVar("LRU", 1, "Keep freed memory for reuse.", group="cache")
 SCACHE = ContextVar("SCACHE", 1, "Reuse schedules of equal graphs.", group="cache")
-CCACHE = ContextVar("CCACHE", 1, "Reuse compiled binaries from disk.", group="cache")
+CCACHE = ContextVar(
+    "CCACHE", 1, "Reuse compiled binaries and large schedules from disk.", group="cache"
+)
 CACHELEVEL = ContextVar(
     "CACHELEVEL",
     2,
-    "What is kept on disk: 0 nothing, 1 search results, 2 also binaries.",
+    "What is kept on disk: 0 nothing, 1 search results, 2 also binaries and schedules.",
     group="cache",
 )
 IGNORE_BEAM_CACHE = ContextVar(

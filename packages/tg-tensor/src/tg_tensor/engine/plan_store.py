@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from functools import cache
 
@@ -15,6 +14,8 @@ from tg_uop import Ops, ProgramInfo, UOp
 from tg_uop.context import CAPTURE_PROCESS_REPLAY, CCACHE, DEBUG, VIZ
 from tg_uop.ir.key import encode
 
+from tg_tensor.schedule.store import code_stamp
+
 SHOWS_INSTRUCTIONS = 5
 """The DEBUG level that prints what a kept program no longer has."""
 
@@ -24,14 +25,7 @@ _disk = DiskCache("programs")
 @cache
 def generator_stamp() -> str:
     """What changes when the code of the code generator does: its files' sizes and times."""
-    files: list[tuple[str, int, int]] = []
-    for package in (tg_uop, tg_codegen):
-        for folder, _, names in os.walk(package.__path__[0]):
-            for name in names:
-                if name.endswith(".py"):
-                    found = os.stat(os.path.join(folder, name))
-                    files.append((name, found.st_size, found.st_mtime_ns))
-    return content_key(*(f"{name}:{size}:{time}" for name, size, time in sorted(files)))
+    return code_stamp([*tg_uop.__path__, *tg_codegen.__path__])
 
 
 def kept_program(

@@ -1,7 +1,7 @@
 """READ FIRST: from tensor-form values to an ordered list of kernel calls, step by step.
 
 1. `roots`    the wanted values become one clean graph with numbered inputs
-2. `cache`    a graph that was scheduled before is only given its buffers
+2. `cache`    a graph that was scheduled before is only given its buffers (`store`: by any process)
 3. `split`    large reductions to few results are cut in two
 4. `fusion`   each node is computed where used, or gets memory (`indexing`, `cost`, `padding`)
 5. `hazards`  who reads what before it is overwritten
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast, final
+from typing import cast, final
 
 from tg_uop import DType, Ops, UOp
 from tg_uop.context import NO_MEMORY_PLANNER, SCACHE, SPEC
@@ -53,6 +53,7 @@ from tg_tensor.schedule.memory import (
     plan_memory,
 )
 from tg_tensor.schedule.order import Uses, first_ring, in_order
+from tg_tensor.schedule.recipe import PlannedCall, Recipe
 from tg_tensor.schedule.roots import (
     OWN_MEMORY,
     ROOM,
@@ -64,6 +65,7 @@ from tg_tensor.schedule.roots import (
     place_in_memory,
 )
 from tg_tensor.schedule.split import split_reductions
+from tg_tensor.schedule.store import StoredSchedule
 from tg_tensor.schedule.waits import only_waits
 
 
@@ -79,23 +81,6 @@ class ScheduleOptions:
     plan_memory: bool = True
     fuse_rows: bool = True
     products: frozenset[tuple[DType, DType]] = frozenset()
-
-
-class PlannedCall(NamedTuple):
-    """What runs, and on which buffers."""
-
-    called: UOp
-    arguments: tuple[UOp, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """A schedule in terms of stand-ins for buffers: `fresh` are allocated for each use."""
-
-    calls: tuple[PlannedCall, ...]
-    fresh: tuple[UOp, ...]
-    results: dict[UOp, UOp]
-    memory: MemoryPlan | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +109,7 @@ def create_schedule(sinks: Sequence[UOp], options: ScheduleOptions | None = None
     key = (roots.wanted, options)
     recipe = _cache.get(key) if SCACHE else None
     if recipe is None:
-        recipe = make_recipe(roots, options)
+        recipe = _stored_recipe(roots, options)
         if SCACHE:
             _cache.put(key, recipe)
     return instantiate(recipe, roots, sinks)
@@ -136,6 +121,19 @@ def clear_schedule_cache() -> None:
 
 
 # *** recipe ***
+
+
+def _stored_recipe(roots: Roots, options: ScheduleOptions) -> Recipe:
+    """The recipe that another process has made, or a new one."""
+    if not SCACHE:
+        return make_recipe(roots, options)
+    stored = StoredSchedule(roots.wanted, options)
+    with paused_collection():
+        recipe = stored.load()
+    if recipe is None:
+        recipe = make_recipe(roots, options)
+        stored.save(recipe)
+    return recipe
 
 
 def make_recipe(roots: Roots, options: ScheduleOptions) -> Recipe:
