@@ -22,6 +22,17 @@ Shape = tuple[int, ...]
 ShapeArgs = int | Sequence[int]
 
 
+TOO_MANY = 1 << 31
+"""Elements that 32 bits cannot count."""
+
+
+def position_dtype(count: object) -> DType:
+    """What positions among `count` elements are: the default integer, 64 bits among too many."""
+    if isinstance(count, int) and count >= TOO_MANY:
+        return dtypes.int64
+    return dtypes.default_int
+
+
 class CreateOps(TensorCore):
     """Creation. Constants that a user makes have an identity, so that gradients keep them apart."""
 
@@ -166,8 +177,11 @@ class CreateOps(TensorCore):
     def _iota(cls, count: int, device: DeviceName | None, dtype: DType, tag: object = None) -> Self:
         """0, 1, ... count - 1 as one sum that collapses to the index.
 
-        Window i over `count` zeros and `count - 1` ones holds i ones.
+        Window i over `count` zeros and `count - 1` ones holds i ones. Of 32 bits it gets 64 where
+        32 cannot hold them.
         """
+        if dtype is dtypes.int32 and isinstance(count, int) and count >= TOO_MANY:
+            dtype = dtypes.int64
         if isinstance(count, UOp):
             return cls._iota(int(count.vmax), device, dtype, tag).shrink([(0, count)])
         place = (UOp(Ops.DEVICE, arg=device_or_default(device)),)

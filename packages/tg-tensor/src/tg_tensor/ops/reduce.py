@@ -10,6 +10,7 @@ from tg_uop import Ops, UOp, dtypes
 from tg_uop.dtype.promote import sum_acc_dtype, sum_result_dtype
 from tg_uop.methods.windows import Window, slide
 
+from tg_tensor.ops.create import position_dtype
 from tg_tensor.ops.scatter import ScatterOps
 
 # Up to this length a running reduction is one kernel, which carries the result from one element to
@@ -46,7 +47,7 @@ class TensorReduceOps(ScatterOps):
         tail = (1,) * (self.ndim - 1 - place)
         distance = count - self._iota(count, self.device, dtypes.int32).reshape((count, *tail))
         first = count - matches.where(distance, 0).max(place, keepdim)
-        return first.cast(dtypes.default_int)
+        return first.cast(position_dtype(count))
 
     def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
         """The first position of the smallest value (the first NaN where there is one).
@@ -88,7 +89,7 @@ class TensorReduceOps(ScatterOps):
         count = self.shape[place]
         position = self._iota(count, self.device, dtypes.int32).reshape((count, *tail))
         latest = matches.where(position, 0)._running(Ops.MAX, axis)
-        return latest.cast(dtypes.default_int)
+        return latest.cast(position_dtype(count))
 
     def _running(self, op: Ops, axis: int) -> Self:
         """Each element combined with all before it on an axis."""

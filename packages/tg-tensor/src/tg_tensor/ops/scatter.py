@@ -183,7 +183,8 @@ class ScatterOps(IndexOps):
     def nonzero(self) -> Self:
         """The positions that are not 0, one row each; needs the values now."""
         found = np.argwhere(self.ne(0).numpy() if not self.dtype.is_bool else self.numpy())
-        return self._lift(found.astype(np.int32), self.device)
+        is_long = max(self.shape, default=0) >= 1 << 31
+        return self._lift(found.astype(np.int64 if is_long else np.int32), self.device)
 
     def masked_select(self, mask: Self) -> Self:
         """The elements where the mask holds, as a vector; needs the mask's values now."""
