@@ -152,6 +152,12 @@ OPTS = st.one_of(
         st.lists(st.integers(1, 3), max_size=2),
     ),
     st.builds(Opt, st.just(OptOps.PADTO), AXES, st.sampled_from((2, 4))),
+    st.builds(
+        lambda axis, amount, lanes: Opt(OptOps.LAP, axis, (amount, lanes)),
+        AXES,
+        st.integers(2, 5),
+        st.integers(0, 1),
+    ),
     st.builds(Opt, st.just(OptOps.SWAP), AXES, AXES),
     st.builds(
         Opt,
@@ -213,6 +219,26 @@ def test_the_heuristic_keeps_the_value(
     verify(changed, Form.KERNEL)
     memory = memory_for(sizes)
     assert read_kernel(changed, memory) == read_kernel(ast, memory)
+
+
+def test_tiles_that_overlap_keep_the_value(read_kernel: Run, run_linear: Run) -> None:
+    """Rows and lanes that divide nothing, on two threads, one operand staged."""
+    ast, sizes = matmul(7, 11, 5)
+    opts = (
+        Opt(OptOps.LAP, 1, (4, 1)),
+        Opt(OptOps.LAP, 0, (2, 0)),
+        Opt(OptOps.THREAD, 0, 2),
+        Opt(OptOps.SWAP, 0, 1),
+        Opt(OptOps.STAGE, 0, (2,)),
+    )
+    view = Scheduler(ast, LOWERED)
+    accepted = [opt for opt in opts if applies(view, opt)]
+    assert accepted[:3] == list(opts[:3])
+    assert any(opt.op is OptOps.STAGE for opt in accepted)
+    asked = ast.replace(arg=KernelInfo(opts_to_apply=tuple(accepted)))
+    linear = lowering(LOWERED.caps).run(optimization(LOWERED, Options(optimize=False)).run(asked))
+    memory = memory_for(sizes)
+    assert run_linear(linear.src, memory) == read_kernel(ast, memory)
 
 
 ALL_REPLICATED = [Opt(OptOps.UPCAST, 0, 0), Opt(OptOps.LANES, 0, 0), Opt(OptOps.BLOCK, 0, 2)]

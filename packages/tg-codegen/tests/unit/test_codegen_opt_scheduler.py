@@ -126,6 +126,8 @@ REFUSALS = [
     (CPU, (Opt(OptOps.THREAD, 2, 2),), "REDUCE axis is none of", "only loops over outputs"),
     (CPU, (Opt(OptOps.PADTO, 0, 4),), "multiple of 4 already", "leave it out"),
     (CPU, (Opt(OptOps.PADTO, 0, 64),), "mostly padding", "32 or less"),
+    (CPU, (Opt(OptOps.LAP, 0, (4, 0)),), "do not overlap", "UPCAST or LANES"),
+    (CPU, (Opt(OptOps.LAP, 0, 3),), "no tile", "give (steps"),
     (CPU, (Opt(OptOps.SWAP, 0, 0),), "with itself", "two axes"),
     (CPU, (Opt(OptOps.SWAP, 0, 2),), "REDUCE axis is none of", "change places"),
     (CPU, (Opt(OptOps.STAGE, None, (0,)),), "writes to this buffer", "only read"),

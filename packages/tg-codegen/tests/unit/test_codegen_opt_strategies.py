@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tg_codegen.errors import KernelOptError
 from tg_codegen.optimize.choose import heuristic
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.options import Options
 from tg_codegen.target.caps import Capabilities
-from tg_uop import AxisType, KernelInfo, Ops, OptOps, UOp, dtypes
+from tg_uop import AxisType, KernelInfo, Ops, Opt, OptOps, UOp, dtypes
 from tg_uop.spec.node import Form
 from tg_uop.spec.verify import verify
 
@@ -97,6 +98,24 @@ def test_narrow_vectors_get_a_smaller_tile() -> None:
     assert view.upcast_size() <= 16 * 4 * 8
 
 
+def test_a_product_of_odd_sizes_has_tiles_that_overlap() -> None:
+    view = chosen(matmul(127, 127, 127))
+    assert [opt.op for opt in view.applied_opts[:2]] == [OptOps.LAP, OptOps.LAP]
+    assert OptOps.PADTO not in kinds(view)
+    assert view.upcast_size() >= 16 * 8
+
+
+def test_what_reads_its_result_is_computed_once() -> None:
+    i, j, r = UOp.range(127, 0), UOp.range(127, 1), UOp.range(61, 2, AxisType.REDUCE)
+    left, right = buffer(1, 127 * 61), buffer(2, 61 * 127)
+    product = (left.index(i * 61 + r) * right.index(r * 127 + j)).reduce(r)
+    place = buffer(0, 127 * 127).index(i * 127 + j)
+    kernel = place.store(place + product).end(i, j).sink(arg=KernelInfo())
+    assert OptOps.LAP not in kinds(chosen(kernel))
+    with pytest.raises(KernelOptError, match="reads what it writes"):
+        Scheduler(kernel, WIDE).apply_opt(Opt(OptOps.LAP, 0, (8, 0)))
+
+
 def test_tiny_kernels_stay_on_one_thread() -> None:
     assert OptOps.THREAD not in kinds(chosen(pointwise(64)))
     assert OptOps.THREAD not in kinds(chosen(matmul(4, 4, 4)))
@@ -123,6 +142,7 @@ def column_sums(m: int, n: int) -> UOp:
     [
         matmul(256, 96, 300),
         matmul(512, 512, 512, transposed=True),
+        matmul(127, 131, 61),
         row_sums(64, 5000),
         column_sums(3000, 64),
         column_sums(1000, 1000),

@@ -164,18 +164,24 @@ def _lanes(nest: LoopNest, opt: Opt) -> None:
     loop = _any_axis(nest, opt)
     amount = _amount(nest, opt, loop)
     _at_most(nest, opt, amount, MAX_LANES, "lanes")
+    reducing = loop in nest.reduce_loops
+    wanted = SPLITTABLE_OUTPUTS | SPLITTABLE_REDUCES | {AxisType.UPCAST, AxisType.UNROLL}
+    _role(nest, opt, loop, wanted, "lanes come from a loop of one thread")
+    before = nest.ast
+    nest.split(loop, amount, AxisType.UNROLL if reducing else AxisType.UPCAST, lanes=True)
+    _check_lanes(nest, opt, amount, before)
+
+
+def _check_lanes(nest: LoopNest, opt: Opt, amount: int, before: UOp) -> None:
+    """Go back to the kernel `before` where the target or another axis refuses the lanes."""
     if nest.caps.vector_bits and not nest.caps.vector_any_width and amount & (amount - 1):
+        nest.set_ast(before)
         raise refusal(
             nest,
             opt,
             f"a vector of this target cannot have {amount} lanes",
             "take a power of two and UPCAST the rest, or pad the axis",
         )
-    reducing = loop in nest.reduce_loops
-    wanted = SPLITTABLE_OUTPUTS | SPLITTABLE_REDUCES | {AxisType.UPCAST, AxisType.UNROLL}
-    _role(nest, opt, loop, wanted, "lanes come from a loop of one thread")
-    before = nest.ast
-    nest.split(loop, amount, AxisType.UNROLL if reducing else AxisType.UPCAST, lanes=True)
     for node in nest.ast.toposort():
         if sum(r.range_arg.lanes for r in node.ranges) > 1:
             nest.set_ast(before)
@@ -294,6 +300,33 @@ def _padto(nest: LoopNest, opt: Opt) -> None:
     nest.pad(loop, padded)
 
 
+def _lap(nest: LoopNest, opt: Opt) -> None:
+    """The arg is how many steps a tile has, and whether they become lanes (1) or copies (0)."""
+    loop = _any_axis(nest, opt)
+    size = loop.size
+    if not isinstance(size, int):
+        raise refusal(nest, opt, "the axis has a size known only when it runs", "take another")
+    if not isinstance(opt.arg, tuple) or len(opt.arg) != 2 or opt.arg[0] < 2:
+        raise refusal(nest, opt, f"{opt.arg!r} is no tile", "give (steps, 1 for lanes or 0)")
+    amount, lanes = opt.arg[0], bool(opt.arg[1])
+    _role(nest, opt, loop, OUTPUT_LOOPS, "pad other axes")
+    if loop in nest.reduce_loops:
+        raise refusal(nest, opt, "tiles of a sum would count steps twice", "pad the axis")
+    if size <= amount or size % amount == 0:
+        reason = f"tiles of {amount} steps do not overlap in {size}"
+        raise refusal(nest, opt, reason, "take UPCAST or LANES where they divide, PADTO else")
+    if nest.reads_what_it_writes:
+        reason = "the kernel reads what it writes, and would read it again after the first write"
+        raise refusal(nest, opt, reason, "pad the axis")
+    _at_most(nest, opt, amount, MAX_LANES if lanes else MAX_UPCAST, "steps")
+    if not lanes:
+        nest.lap(loop, amount)
+        return
+    before = nest.ast
+    nest.lap(loop, amount, lanes=True)
+    _check_lanes(nest, opt, amount, before)
+
+
 def _nolocals(nest: LoopNest, opt: Opt) -> None:
     if nest.axes_of(AxisType.LOCAL, AxisType.WARP, AxisType.GROUP_REDUCE):
         raise refusal(nest, opt, "the kernel has axes of a work-group already", "put it first")
@@ -398,4 +431,5 @@ APPLIERS: dict[OptOps, Callable[[LoopNest, Opt], None]] = {
     OptOps.BLOCK: _block,
     OptOps.TC: _tensor_core,
     OptOps.SCAN: _scan,
+    OptOps.LAP: _lap,
 }

@@ -113,6 +113,17 @@ class LoopNest:
         return found[-1] if found else None
 
     @property
+    def reads_what_it_writes(self) -> bool:
+        """Whether a load may see what a store of the kernel has left."""
+        written = {store.stored_target.index_buffer for store in self.stores}
+        for node in self.main_nodes:
+            # the place that is stored to is an INDEX, too, and may be the one that is read
+            values = (node.stored_value,) if node.op is Ops.STORE else node.src
+            if any(v.op is Ops.INDEX and v.index_buffer in written for v in values):
+                return True
+        return False
+
+    @property
     def has_ordered_effects(self) -> bool:
         """Whether the kernel orders effects of its own, which splitting loops could break."""
         return any(node.op is Ops.AFTER and not is_staging_copy(node) for node in self.main_nodes)
@@ -242,6 +253,23 @@ class LoopNest:
         ast = replace_loops(self.ast, {loop: LoopReplacement(wide, (wide,))})
         self.set_ast(_guarded(ast, wide, inside))
         return wide
+
+    def lap(self, loop: UOp, amount: int, *, lanes: bool = False) -> UOp:
+        """Split `loop` into tiles of `amount` steps, which do not divide it; returns the part.
+
+        The first two tiles overlap: what both compute is stored twice, the same value, so nothing
+        needs a condition.
+        """
+        size = loop.size
+        assert isinstance(size, int), "only loops of known size can be split"
+        assert size > amount, "a tile is only a part"
+        arg = loop.range_arg
+        tiles = -(-size // amount)
+        rest = UOp.range(tiles, (*arg.axis_id, 0), arg.axis_type)
+        part = UOp.range(amount, (*arg.axis_id, 1), AxisType.UPCAST, lanes=lanes)
+        first = (rest * amount - (tiles * amount - size)).maximum(0)
+        self._replace(loop, LoopReplacement(first + part, (rest, part)))
+        return part
 
     def swap(self, left: UOp, right: UOp) -> None:
         """Exchange the places of two loops in the nest."""

@@ -37,6 +37,8 @@ def _actions() -> tuple[Opt, ...]:
     ]
     found += [Opt(OptOps.TC, axis, (-1, effort, 1)) for axis in range(9) for effort in (0, 1, 2)]
     found += [Opt(OptOps.SCAN, axis) for axis in _AXES]
+    found += [Opt(OptOps.LAP, axis, (n, 1)) for axis in _AXES for n in (16, 32, 64)]
+    found += [Opt(OptOps.LAP, axis, (n, 0)) for axis in _AXES for n in (4, 8, 12)]
     found.append(Opt(OptOps.NOLOCALS))
     return tuple(found)
 

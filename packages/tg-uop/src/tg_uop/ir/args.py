@@ -47,6 +47,7 @@ class OptOps(Enum):
     STAGE = auto()
     BLOCK = auto()
     SCAN = auto()
+    LAP = auto()
 
     def __repr__(self) -> str:
         return f"OptOps.{self.name}"

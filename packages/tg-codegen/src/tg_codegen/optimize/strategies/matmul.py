@@ -46,10 +46,14 @@ def optimize_product(view: Scheduler, options: Options) -> Scheduler:
     planner = Planner(view)
     staged = [_Staged(plan, view.bufs.index(plan.load.index)) for plan in tile.staged]
     _pad(planner, tile)
+    for loop, amount in tile.rows:
+        if int(loop.size) % amount:
+            planner.lap(loop, amount)
     _split_threads(planner, tile, options)
     for loop, amount in tile.rows:
-        planner.upcast(loop, amount)
-    if tile.lane is not None:
+        if int(loop.size) % amount == 0:
+            planner.upcast(loop, amount)
+    if tile.lane is not None and not tile.lane.laps:
         _make_lanes(planner, tile)
     _unroll(planner, facts, tile)
     _stage(planner, facts, staged, tile)
@@ -65,14 +69,19 @@ class _Staged:
 
 
 def _pad(planner: Planner, tile: RegisterTile) -> None:
-    if tile.lane is not None:
+    if tile.lane is None:
+        return
+    if tile.lane.laps:
+        planner.lap(tile.lane.loop, tile.lane.width, lanes=True)
+    else:
         planner.pad(tile.lane.loop, tile.lane.width)
 
 
 def _split_threads(planner: Planner, tile: RegisterTile, options: Options) -> None:
     """Along the outermost loop whose shares the tile still divides."""
-    taken = dict(tile.rows)
-    if tile.lane is not None:
+    # tiles that overlap have been taken out of their loops
+    taken = {loop: n for loop, n in tile.rows if int(loop.size) % n == 0}
+    if tile.lane is not None and not tile.lane.laps:
         taken[tile.lane.loop] = tile.lane.width
     for loop, amount in thread_choices(planner.view, options):
         root = loop.range_arg.axis_id[0]

@@ -24,6 +24,9 @@ _ADD_LATENCY = 4.0
 # cycles for the bookkeeping of one step of a loop
 _LOOP_OVERHEAD = 1.5
 _MAX_ROWS = 14
+# without a divisor of this size, rows overlap; what is computed twice is at most this share more
+_ENOUGH_ROWS = 6
+_MOST_OVERLAP = 1.25
 # a block of a reduction has at least so many steps, so that fetching its sums costs little
 _BLOCK_STEPS = 32
 # a tile that leaves nothing to split over threads costs this much more, where it matters
@@ -35,12 +38,16 @@ _COPY_ALONG, _COPY_ACROSS = 0.2, 1.5
 
 @dataclass(frozen=True, slots=True)
 class LaneChoice:
-    """`vectors` vectors of `lanes` elements along a loop padded to `padded` steps."""
+    """`vectors` vectors of `lanes` elements along a loop that takes `padded` steps.
+
+    Where these are more than it has, vectors overlap (`laps`) or the loop is padded.
+    """
 
     loop: UOp
     lanes: int
     vectors: int
     padded: int
+    laps: bool = False
 
     @property
     def width(self) -> int:
@@ -80,6 +87,7 @@ class TileModel:
         self.planner = StagePlanner(nest, facts)
         self.shared = nest.shared_output_loops
         self.lowest = inf
+        self.can_lap = not nest.reads_what_it_writes
         self.can_block = len(nest.reduces) == 1 and len(nest.stores) == 1
 
     def best(self) -> RegisterTile:
@@ -114,6 +122,11 @@ class TileModel:
                 yield LaneChoice(loop, lanes, 1, size)
         if size % (3 * width) == 0:
             yield LaneChoice(loop, width, 3, size)
+        if self.can_lap and not loop.axis_type.is_reduce and size % (2 * width):
+            for lanes in (4 * width, 2 * width, width):
+                if size > lanes and size % lanes:
+                    found = True
+                    yield LaneChoice(loop, lanes, 1, -(-size // lanes) * lanes, laps=True)
         if found or not self.caps.masked_memory:
             return
         for lanes in (2 * width, width, width // 2):
@@ -128,7 +141,7 @@ class TileModel:
         taken = lane.loop if lane else None
         loops = [r for r in self.facts.outputs if r is not taken and self._is_reused(r)]
         yield ()
-        options = {loop: _divisors(loop, _MAX_ROWS) for loop in loops}
+        options = {loop: self._row_amounts(loop) for loop in loops}
         for loop in loops:
             for amount in reversed(options[loop]):
                 yield ((loop, amount),)
@@ -137,6 +150,20 @@ class TileModel:
                 for b in options[second]:
                     if 4 <= a * b <= _MAX_ROWS + 2:
                         yield ((first, a), (second, b))
+
+    def _row_amounts(self, loop: UOp) -> list[int]:
+        """Steps of a loop in one tile: divisors, or tiles that overlap where none is large."""
+        size = loop.size
+        assert isinstance(size, int), "only loops of known size become rows"
+        exact = [n for n in range(2, _MAX_ROWS + 1) if size % n == 0]
+        if not self.can_lap or any(n >= _ENOUGH_ROWS for n in exact):
+            return exact
+        overlapping = [
+            n
+            for n in range(_ENOUGH_ROWS, min(_MAX_ROWS + 1, size))
+            if -(-size // n) * n <= size * _MOST_OVERLAP
+        ]
+        return exact + overlapping[-4:]
 
     def _is_reused(self, loop: UOp) -> bool:
         """Whether some load gives the same element at every step of an output loop."""
@@ -154,12 +181,16 @@ class TileModel:
             return
         sizes = dict(rows)
         padded: dict[UOp, int] = {}
+        for loop, amount in rows:
+            if int(loop.size) % amount:
+                padded[loop] = -(-int(loop.size) // amount) * amount
+        laps = bool(padded) or (lane is not None and lane.laps)
         if lane is not None:
             sizes[lane.loop] = lane.width
             padded[lane.loop] = lane.padded
         wanting = [load for load in self.facts.loads if self._gains(load, lane)]
         in_place = [self.planner.plan(load, sizes, padded) for load in wanting]
-        blocks = self._block_choices(lane) if None in in_place else []
+        blocks = self._block_choices(lane) if None in in_place and not laps else []
         for block in (None, *blocks):
             found = in_place
             if block is not None:
@@ -219,7 +250,7 @@ class TileModel:
         step = self._step_cycles(loads, self._arithmetic_cycles(lane, amounts))
         in_reduce = lane is not None and lane.loop in self.facts.reduced
         width = lane.width if lane else 1
-        useful = self._useful(lane)
+        useful = self._useful(lane, amounts)
         cost = step / (tile_rows * width * useful)
         if not self._can_share(lane, amounts):
             cost *= _UNSHARED
@@ -238,7 +269,7 @@ class TileModel:
             wide = lane is not None and load.moves_with(lane.loop)
             loads += self._replicas(load, amounts) * (vectors if wide else 1) * 0.5
         width = lane.width if lane else 1
-        elements = prod(amounts.values()) * width * self._useful(lane)
+        elements = prod(amounts.values()) * width * self._useful(lane, amounts)
         return self._step_cycles(loads, self._arithmetic_cycles(lane, amounts)) / elements
 
     def _step_cycles(self, loads: float, arithmetic: float) -> float:
@@ -253,15 +284,20 @@ class TileModel:
             steps = int(loop.vmax) + 1
             if lane is not None and loop is lane.loop:
                 taken, steps = lane.width, lane.padded
-            if steps // taken % 2 == 0:
+            if -(-steps // taken) % 2 == 0:
                 return True
         return self.facts.work < _WORTH_SHARING
 
     def _vectors(self, lane: LaneChoice | None) -> int:
         return 1 if lane is None else lane.vectors * -(-lane.lanes // self.register_lanes)
 
-    def _useful(self, lane: LaneChoice | None) -> float:
-        return 1.0 if lane is None else int(lane.loop.size) / lane.padded
+    def _useful(self, lane: LaneChoice | None, amounts: dict[UOp, int]) -> float:
+        """The share of what is computed that is not padding, nor computed twice."""
+        share = 1.0 if lane is None else int(lane.loop.size) / lane.padded
+        for loop, amount in amounts.items():
+            tiles = -(-int(loop.size) // amount)
+            share *= int(loop.size) / (tiles * amount)
+        return share
 
     def _fits(
         self, lane: LaneChoice | None, amounts: dict[UOp, int], vectors: int, tile_rows: int
@@ -339,9 +375,3 @@ class TileModel:
 def _subsets(plans: list[StagePlan]) -> Iterator[tuple[StagePlan, ...]]:
     for count in range(len(plans) + 1):
         yield from combinations(plans, count)
-
-
-def _divisors(loop: UOp, limit: int) -> list[int]:
-    size = loop.size
-    assert isinstance(size, int), "only loops of known size become rows"
-    return [n for n in range(2, limit + 1) if size % n == 0]

@@ -49,6 +49,11 @@ class Planner:
         if self.is_known(loop) and self.size(loop) % multiple:
             self.view.apply_opt(Opt(OptOps.PADTO, self.number(loop), multiple))
 
+    def lap(self, loop: UOp, amount: int, *, lanes: bool = False) -> None:
+        """Several output steps at once, or lanes, in tiles of which the first two overlap."""
+        if self.is_known(loop):
+            self.view.apply_opt(Opt(OptOps.LAP, self.number(loop), (amount, int(lanes))))
+
     def upcast(self, loop: UOp, amount: int) -> None:
         """Several output steps at once."""
         if amount > 1 and self.is_known(loop):
