@@ -34,3 +34,19 @@ def test_threads_do_not_disturb_each_other() -> None:
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_a_write_of_another_thread_is_no_part_of_a_captured_step() -> None:
+    counter = Tensor(np.zeros(4, np.float32)).realize()
+
+    def step(x: Tensor) -> Tensor:
+        # as if another thread wrote while this one is captured
+        other = threading.Thread(target=lambda: counter.assign(counter + 1))
+        other.start()
+        other.join()
+        return x * 2
+
+    jitted = TinyJit(step)
+    for i in range(6):
+        jitted(Tensor(np.full(4, i, np.float32)).realize())
+    np.testing.assert_array_equal(counter.numpy(), [2, 2, 2, 2])

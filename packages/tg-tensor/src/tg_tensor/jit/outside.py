@@ -7,6 +7,7 @@ the step writes go over to a copy of it.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, cast
@@ -63,14 +64,19 @@ def _reads_of(node: UOp) -> Reads:
     return found
 
 
-def finish_writes(used: Collection[UOp] | None = None) -> None:
-    """Do the writes that are pending, in the buffers `used` by a step or in all."""
+def finish_writes(used: Collection[UOp] | None = None, *, own: bool = False) -> None:
+    """Do the writes that are pending, in the buffers `used` by a step or in all.
+
+    `own`: only those of this thread, where what others do meanwhile is not to be part of it.
+    """
+    thread = threading.get_ident()
     pending = [
         tensor
         for tensor, reads in readers()
         if reads.has_pending
         and _is_written_place(tensor.uop)
         and (used is None or not reads.buffers.isdisjoint(used))
+        and (not own or getattr(tensor, "_writer", thread) == thread)
     ]
     if pending:
         pending[0].realize(*pending[1:])

@@ -108,7 +108,7 @@ class Recording:
                 realize_all(produced)
                 realize_all(proxies.tensors)
                 # what it has left to be written is part of the step
-                finish_writes()
+                finish_writes(own=True)
         finally:
             recorders.active.pop()
             watchers.active.pop()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import Self
@@ -74,12 +75,14 @@ class TensorCore(ReduceMixin):
     that a view was taken from (`_origin`), for which a write through the view is meant.
     """
 
-    __slots__ = ("__weakref__", "_origin", "_requires_grad", "grad", "uop")
+    __slots__ = ("__weakref__", "_origin", "_requires_grad", "_writer", "grad", "uop")
 
     uop: UOp
     _origin: Origin | None
     grad: Self | None
     _requires_grad: bool | None
+    _writer: int
+    """The thread that wrote last; not there before the first write."""
 
     # an array on the left of an operator leaves it to this class
     __array_ufunc__ = None
@@ -177,6 +180,7 @@ class TensorCore(ReduceMixin):
         becomes = value
         for tensor, _ in reversed(line):
             if tensor is not None:
+                tensor._writer = threading.get_ident()
                 if seen is tensor.uop:
                     tensor.uop = becomes
                 else:
