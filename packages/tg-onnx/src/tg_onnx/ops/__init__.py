@@ -1,6 +1,7 @@
 """The operators, by family; importing a module registers what it implements."""
 
 from tg_onnx.ops import (
+    attention,
     image,
     math,
     neural,
@@ -26,4 +27,5 @@ OPERATOR_MODULES = (
     pool,
     regions,
     signal,
+    attention,
 )
