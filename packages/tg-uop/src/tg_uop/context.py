@@ -228,8 +228,8 @@ def settings_markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
-# Settings for what no device of this version has, such as image memory: declared, so that programs
-# which set them run.
+# Settings for what there is not (image memory and tf32 units on any device, a Winograd form):
+# declared, so that programs which set them run.
 WITHOUT_EFFECT = frozenset(("IMAGE", "FLOAT16", "ALLOW_TF32", "WINO"))
 
 _GROUPS = ("device", "report", "optimization", "execution", "numbers", "cache", "other")

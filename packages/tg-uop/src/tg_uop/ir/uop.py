@@ -16,6 +16,9 @@ from tg_uop.ir.substitute import substitute
 from tg_uop.ir.walk import reaches, toposort
 from tg_uop.methods.reduce import ReduceMixin
 
+_KEPT = object()
+"""Of a field: as it is."""
+
 
 class UOp(Builders, ReduceMixin):
     """One operation of the IR. See `tg_uop.ir.node` for interning and derived facts."""
@@ -240,18 +243,16 @@ class UOp(Builders, ReduceMixin):
         op: Ops | None = None,
         dtype: DType | None = None,
         src: tuple[Self, ...] | None = None,
-        **others: object,
+        arg: object = _KEPT,
+        tag: object = _KEPT,
     ) -> Self:
-        """The node with some fields changed (op, dtype, src, arg, tag)."""
-        unknown = others.keys() - {"arg", "tag"}
-        if unknown:
-            raise TypeError(f"a node has no field {sorted(unknown)}")
+        """The node with some fields changed."""
         fresh = type(self)(
             self.op if op is None else op,
             self.dtype if dtype is None else dtype,
             self.src if src is None else src,
-            others.get("arg", self.arg),
-            others.get("tag", self.tag),
+            self.arg if arg is _KEPT else arg,
+            self.tag if tag is _KEPT else tag,
         )
         if fresh.source_line is None:
             fresh.source_line = self.source_line

@@ -25,23 +25,30 @@ def infer_device(op: Ops, src: tuple[Placed, ...], arg: object) -> Place:
 
     Raises `DeviceMismatchError` when an elementwise op mixes devices.
     """
+    if op in GroupOp.ALU:
+        return _common_device(op, src)
+    if op in _OWN_RULE:
+        return _own_device(op, src, arg)
+    for operand in src:
+        if operand._device is not None:
+            return operand._device
+    return None
+
+
+_OWN_RULE = frozenset((Ops.DEVICE, Ops.PARAM, Ops.COPY, Ops.MULTI, Ops.MSTACK, Ops.MSELECT))
+
+
+def _own_device(op: Ops, src: tuple[Placed, ...], arg: object) -> Place:
     if op is Ops.DEVICE:
         return arg  # type: ignore[return-value]
     if op is Ops.PARAM:
         return getattr(arg, "device", None)
     if op is Ops.COPY:
         return src[1]._device
-    if op in (Ops.MULTI, Ops.MSTACK):
-        return tuple(d for s in src if isinstance(d := s._device, str))
     if op is Ops.MSELECT:
         device = src[0]._device
         return device[arg] if isinstance(device, tuple) and isinstance(arg, int) else device
-    if op in GroupOp.ALU:
-        return _common_device(op, src)
-    for operand in src:
-        if operand._device is not None:
-            return operand._device
-    return None
+    return tuple(d for s in src if isinstance(d := s._device, str))
 
 
 def _common_device(op: Ops, src: tuple[Placed, ...]) -> Place:

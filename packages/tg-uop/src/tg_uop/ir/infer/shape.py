@@ -36,11 +36,15 @@ def infer_shape(op: Ops, dtype: DType, src: tuple[Shaped, ...], arg: object) -> 
 
     Raises `ShapeError` naming the op and the shapes when the operands do not fit.
     """
-    if op is Ops.BITCAST:
-        return _bitcast(dtype, src[0])
-    if op in GroupOp.Defines and not isinstance(getattr(arg, "shape", None), tuple):
-        return (dtype.size,) if isinstance(dtype, PtrDType) and dtype.size >= 0 else None
+    if op in _BY_DTYPE:
+        if op is Ops.BITCAST:
+            return _bitcast(dtype, src[0])
+        if not isinstance(getattr(arg, "shape", None), tuple):
+            return (dtype.size,) if isinstance(dtype, PtrDType) and dtype.size >= 0 else None
     return SHAPE_RULES[op](op, src, arg)
+
+
+_BY_DTYPE = GroupOp.Defines | {Ops.BITCAST}
 
 
 def merge_symbolic(arg: Sequence[Dim], dims: Sequence[Dim]) -> tuple[Dim, ...]:
