@@ -19,11 +19,13 @@ from tg_codegen.render.llvm_memory import (
     define_array,
     render_index,
     render_load,
+    render_prefetch,
     render_store,
 )
 from tg_codegen.render.llvm_ops import ELEMENTWISE
 from tg_codegen.render.llvm_tiles import render_tile_product
 from tg_codegen.render.llvm_types import literal, type_name
+from tg_codegen.render.prefetch import streamed_accesses
 from tg_codegen.render.renderer import Compile, Renderer
 from tg_codegen.target.cpu import CpuDescription, describe_cpu
 from tg_codegen.target.registry import cpu_capabilities
@@ -47,7 +49,7 @@ class LLVMRenderer(Renderer):
 
         Raises `UnsupportedError` for an operation that has no instruction here.
         """
-        kernel = _Kernel(info, str(self.target))
+        kernel = _Kernel(info, str(self.target), streamed_accesses(linear_uops))
         for node in linear_uops:
             kernel.write(node)
         return kernel.module(self.cpu)
@@ -56,9 +58,10 @@ class LLVMRenderer(Renderer):
 class _Kernel:
     """One kernel while it is written."""
 
-    def __init__(self, info: ProgramInfo, target: str) -> None:
+    def __init__(self, info: ProgramInfo, target: str, streamed: frozenset[UOp]) -> None:
         self.info = info
         self.target = target
+        self.streamed = streamed
         self.body = Body()
         self.parameters = [f"ptr noalias %data{slot}" for slot in info.globals]
         self.parameters += [f"i64 %var{position}" for position in range(len(info.vars))]
@@ -168,9 +171,13 @@ class _Kernel:
 
     def load(self, node: UOp) -> None:
         self.body.values[node] = render_load(self.body, node)
+        if node in self.streamed:
+            render_prefetch(self.body, node)
 
     def store(self, node: UOp) -> None:
         render_store(self.body, node)
+        if node in self.streamed:
+            render_prefetch(self.body, node)
 
     def tile_product(self, node: UOp) -> None:
         render_tile_product(self.body, node)
