@@ -13,6 +13,7 @@ from tg_onnx.ops import (
     sampling,
     shape,
     signal,
+    train,
 )
 
 OPERATOR_MODULES = (
@@ -27,5 +28,6 @@ OPERATOR_MODULES = (
     pool,
     regions,
     signal,
+    train,
     attention,
 )

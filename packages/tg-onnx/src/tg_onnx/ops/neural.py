@@ -159,28 +159,6 @@ def global_max_pool(x: Tensor) -> Tensor:
     return x.max(tuple(range(2, x.ndim)), keepdim=True)
 
 
-@operator("BatchNormalization")
-def batch_normalization(
-    x: Tensor,
-    scale: Tensor,
-    bias: Tensor,
-    mean: Tensor,
-    var: Tensor,
-    *,
-    n_outputs: int,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    training_mode: int = 0,
-    spatial: int = 1,
-    is_test: int = 1,
-    consumed_inputs: Sequence[int] | None = None,
-) -> Tensor:
-    """Normalize by given statistics."""
-    if training_mode or n_outputs > 1:
-        raise NotImplementedError("training mode")
-    return x.batchnorm(scale, bias, mean, (var + epsilon).rsqrt()).cast(x.dtype)
-
-
 @operator("InstanceNormalization")
 def instance_normalization(
     x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-5
@@ -280,31 +258,3 @@ def hardmax(x: Tensor, *, axis: int = -1) -> Tensor:
         tuple(size if i == dim else 1 for i in range(x.ndim))
     )
     return (best == steps).cast(x.dtype)
-
-
-@operator("Dropout")
-def dropout_attribute(
-    x: Tensor,
-    *,
-    n_outputs: int,
-    ratio: float = 0.5,
-    is_test: int = 1,
-    consumed_inputs: Sequence[int] | None = None,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """Before opset 12 nothing happens when a model is run."""
-    return x if n_outputs == 1 else (x, x.full_like(1).bool())
-
-
-@operator("Dropout", since=12)
-def dropout(
-    x: Tensor,
-    ratio: Tensor | None = None,
-    training_mode: Tensor | None = None,
-    *,
-    n_outputs: int,
-    seed: int | None = None,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """Nothing happens outside of training."""
-    if training_mode is not None and bool(training_mode.item()):
-        raise NotImplementedError("training mode")
-    return x if n_outputs == 1 else (x, x.full_like(1).bool())
