@@ -229,7 +229,7 @@ def key_of(tensors: Sequence[TensorLike], found: Found) -> Hashable:
     aliases = tuple(same.setdefault(id(tensor), len(same)) for tensor in tensors)
     constants = tuple(_held(value) for _, value in found.constants)
     variables = tuple(without_values(node) for _, node in found.variables)
-    return kinds, aliases, constants, variables
+    return kinds, aliases, constants, variables, found.names
 
 
 def _held(value: object) -> Hashable:

@@ -63,6 +63,12 @@ class Found:
     variables: list[tuple[Path, UOp]] = field(default_factory=list)
     constants: list[tuple[Path, object]] = field(default_factory=list)
 
+    @property
+    def names(self) -> tuple[tuple[Path, ...], ...]:
+        """Where each leaf is: the same leaves in other places are another call."""
+        kinds = (self.tensors, self.variables, self.constants)
+        return tuple(tuple(name for name, _ in kind) for kind in kinds)
+
 
 def leaves(args: Sequence[object], kwargs: Mapping[str, object]) -> Found:
     """All leaves of a call's arguments, with names for messages.

@@ -147,7 +147,7 @@ def signature_of(layouts: Sequence[Layout], found: Found) -> Signature:
     views = tuple(layout.view for layout in layouts)
     variables = tuple(without_values(node) for _, node in found.variables)
     constants = tuple(frozen(value) for _, value in found.constants)
-    return (views, aliases, variables, constants, current_modes())
+    return (views, aliases, variables, constants, found.names, current_modes())
 
 
 def without_values(node: UOp) -> UOp:
@@ -184,8 +184,10 @@ def differences(
     old_views, old_aliases, old_variables, old_constants = cast(
         tuple[tuple[UOp, ...], tuple[int, ...], tuple[UOp, ...], tuple[Hashable, ...]], known[:4]
     )
-    for modes in known[4:]:
-        lines += cast(Modes, modes).changes(cast(Modes, fresh[4]))
+    if known[4] != fresh[4]:
+        lines.append("arguments are given in other places or by other names")
+    for modes in known[5:]:
+        lines += cast(Modes, modes).changes(cast(Modes, fresh[5]))
     if len(old_views) != len(layouts):
         lines.append(f"{len(layouts)} tensors were given, {len(old_views)} are captured")
     for (name, _), layout, old in zip(found.tensors, layouts, old_views, strict=False):
