@@ -13,7 +13,7 @@ from tg_tensor.jit.errors import JitError
 from tg_uop.errors import TgError
 
 from tg_onnx.errors import OnnxError, OperatorError, UnsupportedOperatorError
-from tg_onnx.habits import Frame, ReadOnHost, reading_inputs
+from tg_onnx.habits import Frame, Habits, ReadOnHost, reading_inputs
 from tg_onnx.host import HOST_FORMS, Value, as_array, is_tensor_dtype, needs_host, run_on_host
 from tg_onnx.model import Node
 from tg_onnx.ops import OPERATOR_MODULES
@@ -63,6 +63,8 @@ HOST_OPERATORS = frozenset(
     ]
 )
 HOST_ELEMENTS = 1024
+FREE_ELEMENTS = 1 << 16
+"""Constants computed from smaller ones are kept in memory up to this size."""
 
 RunBody = Callable[[Plan, dict[str, Value], Frame], list[Value]]
 
@@ -77,6 +79,9 @@ class Executor:
         self.uploaded: dict[int, Tensor] = {}
         self.constants = set(all_constants(plan.graph))
         self.run_body: RunBody = self.run_plan
+        # whether what depends on constants alone is computed once, at its first use
+        self.folds = True
+        self._folded: dict[tuple[int, int], Sequence[Value]] = {}
 
     def run_plan(self, plan: Plan, values: dict[str, Value], frame: Frame) -> list[Value]:
         """The values of a graph's outputs; `values` has its inputs and what is around it."""
@@ -91,7 +96,10 @@ class Executor:
         for position in positions:
             frame.position = position
             node = plan.graph.nodes[position]
-            results = self._run(node, plan, position, values, frame)
+            if self.folds and position in plan.static:
+                results = self._fold(node, plan, position, values)
+            else:
+                results = self._run(node, plan, position, values, frame)
             if any(node.outputs[len(results) :]):
                 lacking = f"it has {len(node.outputs)} outputs, of which {len(results)} are there"
                 raise _operator_error(node, [values[name] for name in node.inputs], lacking)
@@ -101,6 +109,24 @@ class Executor:
             for name in plan.last_use.get(position, ()):
                 values.pop(name, None)
         frame.position = -1
+
+    def _fold(
+        self, node: Node, plan: Plan, position: int, values: dict[str, Value]
+    ) -> Sequence[Value]:
+        """The results of a node that depends on constants alone, in memory from now on."""
+        key = (id(plan), position)
+        known = self._folded.get(key)
+        if known is not None:
+            return known
+        # what is read on the host here is the same at each call
+        results = self._run(node, plan, position, values, Frame(plan.graph, Habits()))
+        room = max([FREE_ELEMENTS, *(4 * _elements(values[name]) for name in node.inputs)])
+        for result in results:
+            if isinstance(result, Tensor) and result.numel() <= room:
+                result.realize()
+            self.constants.add(id(result))
+        self._folded[key] = results
+        return results
 
     def tensor(self, value: Value) -> Value:
         """An array as a tensor where tensors have such elements; all else as it is."""
@@ -280,6 +306,12 @@ def _all_small(inputs: list[Value]) -> bool:
     return bool(arrays) and all(
         isinstance(value, np.ndarray) and value.size <= HOST_ELEMENTS for value in arrays
     )
+
+
+def _elements(value: Value) -> int:
+    if isinstance(value, Tensor):
+        return int(value.numel())
+    return value.size if isinstance(value, np.ndarray) else 0
 
 
 def _shape(value: Value) -> tuple[int, ...]:

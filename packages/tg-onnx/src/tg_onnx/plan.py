@@ -23,13 +23,17 @@ BUILT_IN = frozenset(["Shape", "Size", "Constant"])
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A graph, and by the position of a node what runs it and which values it uses last."""
+    """A graph, and by the position of a node what runs it and which values it uses last.
+
+    `static` are the nodes that depend on constants alone.
+    """
 
     graph: Graph
     operators: tuple[Operator | None, ...]
     controls: Mapping[int, Control]
     subplans: Mapping[int, Mapping[str, Plan]]
     last_use: Mapping[int, tuple[str, ...]]
+    static: frozenset[int]
     habits: Habits = field(default_factory=Habits)
 
 
@@ -47,7 +51,33 @@ def plan_graph(graph: Graph) -> Plan:
             controls[position] = control
             subplans[position] = {name: plan_graph(g) for name, g in node.subgraphs.items()}
         operators.append(None if control is not None or _runs_without(node) else _operator(node))
-    return Plan(graph, tuple(operators), controls, subplans, last_uses(graph))
+    static = static_nodes(graph)
+    return Plan(graph, tuple(operators), controls, subplans, last_uses(graph), static)
+
+
+DRAWS = frozenset(
+    [
+        "Bernoulli",
+        "Dropout",
+        "Multinomial",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+    ]
+)
+
+
+def static_nodes(graph: Graph) -> frozenset[int]:
+    """The nodes that compute the same at each call, from constants of their graph."""
+    known = {"", *graph.constants}
+    found = set()
+    for position, node in enumerate(graph.nodes):
+        if node.subgraphs or node.operator in DRAWS or not known.issuperset(node.inputs):
+            continue
+        found.add(position)
+        known.update(node.outputs)
+    return frozenset(found)
 
 
 def _runs_without(node: Node) -> bool:

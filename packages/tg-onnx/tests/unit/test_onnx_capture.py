@@ -229,3 +229,23 @@ def test_loops(condition):
         for i, count in enumerate([10, 10, 10, 4, 4, 4, 10, 0])
     ]
     check_calls(loop_model(condition), calls)
+
+
+def test_what_depends_on_constants_alone_is_computed_once():
+    model = model_of(
+        [
+            helper.make_node("DequantizeLinear", ["codes", "scale"], ["w"]),
+            helper.make_node("Transpose", ["w"], ["t"]),
+            helper.make_node("MatMul", ["x", "t"], ["y"]),
+        ],
+        [value("x", ["n", 4])],
+        [value("y", ["n", 3])],
+        {
+            "codes": np.arange(-6, 6, dtype=np.int8).reshape(3, 4),
+            "scale": np.array(0.5, np.float32),
+        },
+    )
+    runner = check_calls(model, [{"x": floats(2, 4, seed=i)} for i in range(3)], steps=1)
+    (step,) = captured_steps(runner)
+    assert step.jit.captured.kernel_count == 1
+    assert len(runner.plan.static) == 2

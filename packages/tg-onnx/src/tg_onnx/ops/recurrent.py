@@ -128,8 +128,9 @@ def dynamic_quantize_lstm(
     # whole numbers less their zero points, which float32 holds exactly; those of the state stay
     # codes of 8 bits, since each step reads them all
     of_x = zero_based(w, w_zero.reshape(w.shape[0], 1, -1)).float().transpose(1, 2)
-    scales = [_of_outputs(w_scale, w), _of_outputs(r_scale, r)]
-    weights = Weights(of_x, r.transpose(1, 2), b, p, *scales, _of_outputs(r_zero, r))
+    of_w = _of_outputs(w_scale, w)
+    of_r, zero = _of_outputs(r_scale, r), _of_outputs(r_zero, r)
+    weights = Weights(of_x, r.transpose(1, 2), b, p, of_w, of_r, zero)
     return run_layer(layer, x, weights, lengths, (initial_h, initial_c))
 
 
