@@ -127,12 +127,9 @@ def _all_kept(x: Tensor) -> Tensor:
 
 
 def _random(x: Tensor, seed: int | None) -> Tensor:
-    """A number in [0, 1) for each element."""
+    """A number in [0, 1) for each element; with a seed those of the onnx package's reference."""
     if seed is None:
         return Tensor.rand(*x.shape, dtype=dtypes.float32, device=x.device)
-    low, high = seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF
-    key = Tensor([low, high], dtype=dtypes.uint32, device=x.device)
-    counter = Tensor([0], dtype=dtypes.uint32, device=x.device)
-    bits = Tensor.random_bits(key, counter, int(x.numel()))
-    # 24 bits fill the mantissa
-    return ((bits >> 8).cast(dtypes.float32) * 2**-24).reshape(x.shape)
+    shape = tuple(int(size) for size in x.shape)
+    numbers = np.random.RandomState(seed & 0xFFFFFFFF).uniform(0, 1, shape)
+    return Tensor(numbers, device=x.device)
