@@ -15,6 +15,7 @@ from tg_onnx.errors import ModelFormatError, ModelInputError
 from tg_onnx.habits import Frame
 from tg_onnx.host import Value, is_tensor_dtype
 from tg_onnx.model import Graph, ValueInfo, read_graph
+from tg_onnx.parameters import weights_of
 from tg_onnx.plan import Plan, expand_functions, plan_graph, reduced
 from tg_onnx.proto import Array, Source, load_model
 from tg_onnx.segments import SegmentedExecutor
@@ -44,6 +45,7 @@ class OnnxRunner:
         self.capture = capture
         self.plan: Plan = plan_graph(self.graph)
         self._executor = SegmentedExecutor(self.plan, device)
+        self._parameters: dict[str, Tensor] | None = None
         self._subsets: dict[tuple[str, ...], Plan] = {tuple(self.graph.outputs): self.plan}
 
     @property
@@ -90,6 +92,27 @@ class OnnxRunner:
         results = run(plan, values, frame)
         return {name: self._output(name, value) for name, value in zip(names, results, strict=True)}
 
+    def named_parameters(self) -> dict[str, Tensor]:
+        """The weights by name: float constants with axes, other than statistics and bounds.
+
+        They require gradients from now on, and each call reads what they are then: assign to
+        them, or give them to an optimizer. While one requires a gradient, no call is captured by
+        the runner itself; a training step as a whole can be a `TinyJit`.
+        """
+        if self._parameters is None:
+            self._executor.train()
+            self._parameters = {}
+            for name, array in weights_of(self.plan).items():
+                tensor = self._executor.tensor(array)
+                assert isinstance(tensor, Tensor), "tensors hold all floats of weights"
+                tensor.requires_grad = True
+                self._parameters[name] = tensor
+        return dict(self._parameters)
+
+    def parameters(self) -> list[Tensor]:
+        """The weights, as `named_parameters` has them."""
+        return list(self.named_parameters().values())
+
     def _plan_for(self, names: tuple[str, ...]) -> Plan:
         """The plan of what some of the outputs need."""
         plan = self._subsets.get(names)
@@ -105,7 +128,8 @@ class OnnxRunner:
     def _may_capture(self, values: Mapping[str, Value]) -> bool:
         if not self.capture or recorders.active or watchers.active:
             return False
-        tensors = (value for value in values.values() if isinstance(value, Tensor))
+        tensors = [value for value in values.values() if isinstance(value, Tensor)]
+        tensors.extend((self._parameters or {}).values())
         return not any(tensor.requires_grad for tensor in tensors)
 
     def _input(self, name: str, info: ValueInfo, inputs: Mapping[str, object]) -> Value:

@@ -149,8 +149,11 @@ class SegmentedExecutor(Executor):
         self.prune = True
         self._stretches: dict[int, tuple[int, list[Stretch]]] = {}
 
-    def forget(self) -> None:
-        """Drop all captured steps."""
+    def train(self) -> None:
+        """From now on constants are read at each call, since someone may change them."""
+        self.folds = False
+        self.prune = False
+        self._folded.clear()
         self._stretches.clear()
 
     def run_segments(self, plan: Plan, values: dict[str, Value], frame: Frame) -> list[Value]:
@@ -248,7 +251,7 @@ class SegmentedExecutor(Executor):
             else:
                 plan.habits.nodes.add(frame.position)
             return None
-        if jit.captured is not None:
+        if jit.captured is not None and self.folds:
             # constants are replaced by no one: a look at each of them at each replay is saved
             jit.captured.watch = None
         step.jit = cast(Jitted, jit)
