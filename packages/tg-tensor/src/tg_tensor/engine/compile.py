@@ -21,8 +21,8 @@ from tg_tensor.engine.errors import CallError
 from tg_tensor.engine.measure import fastest_kernel
 from tg_tensor.engine.plan_store import keep_program, kept_program
 from tg_tensor.engine.progress import CompileProgress
+from tg_tensor.engine.rewrite_pages import recorded
 from tg_tensor.engine.source_store import keep_source
-from tg_tensor.viz.rewrites import recorded
 
 KEPT = 4096
 """Programs kept by identity of their kernels."""
