@@ -1,4 +1,4 @@
-"""A loaded model is trained: its weights are tensors with gradients, and calls see what they are."""
+"""A loaded model is trained: its weights are tensors with gradients, calls see what they are."""
 
 from __future__ import annotations
 
