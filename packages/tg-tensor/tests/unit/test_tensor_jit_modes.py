@@ -101,3 +101,67 @@ def test_a_list_that_the_step_itself_fills_while_it_is_captured() -> None:
     for number in range(5):
         np.testing.assert_array_equal(step(Tensor([float(number)])).numpy(), [2 * number])
     assert len(seen) == 2
+
+
+FACTOR = 2
+
+
+class Scaled:
+    """A model with settings that are no Tensors."""
+
+    def __init__(self) -> None:
+        self.factor = 1.0
+        self.runs = 0
+        self.step = TinyJit(self.run)
+
+    def run(self, x: Tensor) -> Tensor:
+        self.runs += 1
+        return (x * self.factor).realize()
+
+    @TinyJit
+    def method(self, x: Tensor) -> Tensor:
+        return (x * self.factor if self.runs >= 0 else x).realize()
+
+
+def test_settings_of_a_model_are_noticed() -> None:
+    model, other = Scaled(), Scaled()
+    x = Tensor([3.0]).realize()
+    for factor in (1.0, 2.0, 1.0):
+        model.factor = factor
+        for _ in range(3):
+            assert model.step(x).item() == 3 * factor
+            assert model.method(x).item() == 3 * factor
+            assert other.method(x).item() == 3
+    # the function counts its own runs: that is no reason to capture it again
+    assert model.runs == 4
+
+
+def test_variables_around_a_function_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    shift = 1
+
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        return (x * FACTOR + shift).realize()
+
+    x = Tensor([3.0]).realize()
+    for _ in range(3):
+        assert step(x).item() == 7
+    shift = 10
+    for _ in range(3):
+        assert step(x).item() == 16
+    monkeypatch.setitem(globals(), "FACTOR", 5)
+    for _ in range(3):
+        assert step(x).item() == 25
+
+
+def test_a_setting_that_always_changes_is_refused_in_the_end() -> None:
+    model = Scaled()
+    x = Tensor([3.0]).realize()
+
+    def run() -> None:
+        for number in range(40):
+            model.factor = float(number)
+            assert model.step(x).item() == 3 * number
+
+    with pytest.raises(JitError, match=r"self\.factor was 17\.0, now it is 18\.0"):
+        run()

@@ -25,6 +25,7 @@ from tg_tensor.jit.outside import (
 )
 from tg_tensor.jit.proxies import Placeholder, Proxies
 from tg_tensor.jit.replay import SINGLE, Captured
+from tg_tensor.jit.settings import Setting, settings_of
 from tg_tensor.jit.watch import Reached, Watch, moved_meanwhile, reached_tensors, roots_of
 from tg_tensor.ops.core import live_tensors
 from tg_tensor.realize import recorders
@@ -75,6 +76,7 @@ class Recording:
         copies = copies_of_read(bases)
         outside = readers()
         reached = reached_tensors(roots_of(self.function, args, kwargs))
+        settings = settings_of(self.function)
         # what is made from here on is part of the step
         self.recorder = CallRecorder()
         everything = [cast(TensorLike, tensor) for tensor in live_tensors()]
@@ -91,7 +93,9 @@ class Recording:
         views = [self.recorder.noted_view(tensor.uop) for tensor in produced]
         for tensor in produced:
             tensor.uop = tensor.uop.substitute(back)
-        captured = self._finished(result, produced, views, back, values, reached, everything)
+        captured = self._finished(
+            result, produced, views, back, values, reached, everything, settings
+        )
         return rebuild(result, proxies.original), captured
 
     def _call(
@@ -134,6 +138,7 @@ class Recording:
         values: Mapping[str, int],
         reached: Sequence[Reached],
         everything: Sequence[TensorLike],
+        settings: Sequence[Setting],
     ) -> Captured:
         buffers = [n for view in views for n in view.toposort() if n.op is Ops.BUFFER]
         is_single = len(produced) == 1 and result is produced[0]
@@ -151,7 +156,9 @@ class Recording:
             )
         captured = Captured(step, template, views, make)
         captured.conditions = self.conditions.without_values()
-        watch = Watch(reached, everything, step.state)
+        # what the function itself changes (a count of its runs) says nothing about the next call
+        constants = [setting for setting in settings if setting.is_there()]
+        watch = Watch(reached, everything, step.state, constants)
         captured.watch = None if watch.is_empty else watch
         if DEBUG.value >= 2:
             print(f"captured {self.name}: {captured.memory}")  # noqa: T201

@@ -68,6 +68,7 @@ class TinyJit(Generic[P, R]):
         self._last: Captured | None = None
         self._fast: FastPath | None = None
         self._fast_modes: Modes | None = None
+        self._changes = 0
         self._instances: dict[int, tuple[object, TinyJit[..., R]]] = {}
         self._capturing = threading.RLock()
         if fxn is None:
@@ -91,6 +92,7 @@ class TinyJit(Generic[P, R]):
         self._steps.clear()
         self._last = None
         self._fast = None
+        self._changes = 0
         self._instances.clear()
 
     def __get__(self, instance: object, owner: type | None = None) -> object:
@@ -188,6 +190,15 @@ class TinyJit(Generic[P, R]):
         """
         if self.fxn is None:
             self._function()
+        changed = [] if step.watch is None else step.watch.changed_constants()
+        self._changes += bool(changed)
+        if self._changes > MOST_STEPS:
+            raise JitError(
+                function=self._name,
+                reason=f"numbers that it reads from outside have changed {MOST_STEPS} times",
+                changed=changed,
+                hint="pass what changes as an argument: a Tensor or a bound Variable",
+            )
         self._steps.pop(signature, None)
         if self._fast is not None and self._fast.step is step:
             self._fast = None

@@ -11,7 +11,7 @@ import functools
 import types
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast, final
+from typing import Any, NamedTuple, Protocol, cast, final
 
 import numpy as np
 from tg_uop import GroupOp, Ops, UOp
@@ -183,7 +183,7 @@ def _function_entries(function: types.FunctionType) -> Iterator[Entry]:
             # a variable that has no value yet
             continue
     scope = function.__globals__
-    names = _global_names(function.__code__)
+    names = global_names(function.__code__)
     for name in names:
         value = scope.get(name)
         if isinstance(value, types.ModuleType):
@@ -196,7 +196,7 @@ def _function_entries(function: types.FunctionType) -> Iterator[Entry]:
     yield from _named(f"defaults of {function.__name__}", function.__kwdefaults__ or {})
 
 
-def _global_names(code: types.CodeType) -> list[str]:
+def global_names(code: types.CodeType) -> list[str]:
     """The names that a function and the functions inside of it look up."""
     names: dict[str, None] = {}
     stack = [code]
@@ -217,18 +217,30 @@ def memory_under(node: UOp) -> frozenset[UOp]:
     return frozenset().union(*shards) if all(shards) else frozenset()
 
 
+class Constant(Protocol):
+    """A number or word from outside; in words it says what became of it."""
+
+    def is_there(self) -> bool:
+        """Whether it has its value still."""
+
+
 @final
 class Watch:
-    """The Tensors from outside that a step depends on, in their places."""
+    """The Tensors and constants from outside that a step depends on, in their places."""
 
-    __slots__ = ("_holders", "_lazy", "_lengths", "_memory", "_places", "_reached")
+    __slots__ = ("_constants", "_holders", "_lazy", "_lengths", "_memory", "_places", "_reached")
 
     def __init__(
-        self, reached: Iterable[Reached], tensors: Iterable[TensorLike], state: Collection[UOp]
+        self,
+        reached: Iterable[Reached],
+        tensors: Iterable[TensorLike],
+        state: Collection[UOp],
+        constants: Sequence[Constant] = (),
     ) -> None:
         """`reached` and `tensors` (all that exist) as they were before the capture, `state` the
         buffers from outside that the step uses.
         """
+        self._constants = tuple(constants)
         used = frozenset(state)
         self._reached: list[tuple[Reached, UOp]] = []
         self._lazy: list[Reached] = []
@@ -257,10 +269,12 @@ class Watch:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to watch."""
-        return not (self._reached or self._lazy or self._holders)
+        return not (self._reached or self._lazy or self._holders or self._constants)
 
     def is_current(self) -> bool:
         """Whether all is as it was."""
+        if self._constants and self.changed_constants():
+            return False
         if not self._lazy and not self._holders:
             try:
                 for holder, key, tensor, node in self._places:
@@ -271,6 +285,10 @@ class Watch:
             except (LookupError, AttributeError, TypeError, ValueError):
                 return False
         return self.replaced() is None
+
+    def changed_constants(self) -> list[str]:
+        """In words, which constants are others now."""
+        return [str(constant) for constant in self._constants if not constant.is_there()]
 
     def replaced(self) -> str | None:
         """Where another Tensor is now, or one with other memory, or more or fewer of them; None
