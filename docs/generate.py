@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from mistakes import errors_markdown
+from tg_onnx.table import coverage_markdown
 from tg_uop.context import settings_markdown
 from tg_uop.dtype.promote import dtypes_markdown
 from tg_uop.spec.verify import spec_markdown
@@ -24,6 +25,7 @@ PAGES = {
     "reference/dtypes.md": dtypes_markdown,
     "reference/forms.md": spec_markdown,
     "reference/tensor.md": tensor_markdown,
+    "reference/onnx.md": coverage_markdown,
     "errors.md": errors_markdown,
 }
 

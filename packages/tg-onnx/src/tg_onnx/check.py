@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
-from inspect import Parameter, signature
 
 import numpy as np
 import onnx
@@ -20,9 +19,6 @@ from tg_onnx.registry import OPERATORS
 OLDEST_IR = 3
 MOST_NODES = 1_000_000
 """Nodes of a model with every function in place of its calls."""
-
-CALL_KEYWORDS = frozenset(["n_outputs"])
-"""Keywords of implementations that are no attributes."""
 
 FunctionKey = tuple[str, str]
 KINDS: dict[defs.OpSchema.AttrType, tuple[type, ...]] = {
@@ -51,6 +47,7 @@ def check_model(model: ModelProto, source: str) -> None:
     _check_opsets(model, source)
     _check_growth(model, source)
     for graph in _graphs(model):
+        _drop_trailing(graph)
         _check_names(graph, source)
         _sort(graph, source)
 
@@ -120,6 +117,13 @@ def _calls(nodes: list[NodeProto], known: Mapping[FunctionKey, object]) -> Itera
         key = (_domain(node.domain), node.op_type)
         if key in known:
             yield key
+
+
+def _drop_trailing(graph: GraphProto) -> None:
+    """Inputs left out at the end are not there; of Loop the first two always are."""
+    for node in graph.node:
+        while node.op_type != "Loop" and node.input and not node.input[-1]:
+            del node.input[-1]
 
 
 def _check_names(graph: GraphProto, source: str) -> None:
@@ -280,7 +284,7 @@ def _check_attributes(node: Node, schema: defs.OpSchema) -> None:
 
 def _check_keywords(node: Node) -> None:
     """Of operators without a schema, the implementation tells."""
-    known = _keywords(node.domain, node.operator) - CALL_KEYWORDS
+    known = _keywords(node.domain, node.operator)
     unknown = sorted(node.attributes.keys() - known)
     if unknown:
         listed = ", ".join(sorted(known)) or "none"
@@ -306,12 +310,8 @@ def _check_bodies(node: Node) -> None:
 @cache
 def _keywords(domain: str, operator: str) -> frozenset[str]:
     """The attributes that implementations take, in whichever version."""
-    return frozenset(
-        parameter.name
-        for version in OPERATORS.get((domain, operator), ())
-        for parameter in signature(version.run).parameters.values()
-        if parameter.kind is Parameter.KEYWORD_ONLY
-    )
+    versions = OPERATORS.get((domain, operator), ())
+    return frozenset(name for version in versions for name in version.attributes)
 
 
 def _refused(node: Node, reason: str) -> UnsupportedOperatorError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from typing import TypeVar
 
 from tg_tensor import Tensor
@@ -28,6 +29,13 @@ class Operator:
     since: int
     run: Implementation
     host: frozenset[int] = frozenset()
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """The attributes that it takes."""
+        parameters = signature(self.run).parameters.values()
+        names = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY}
+        return frozenset(names - {"n_outputs"})
 
 
 OPERATORS: dict[tuple[str, str], list[Operator]] = {}

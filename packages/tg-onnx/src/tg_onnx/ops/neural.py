@@ -249,6 +249,12 @@ def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
 
 
 @operator("Hardmax")
+def hardmax_flattened(x: Tensor, *, axis: int = 1) -> Tensor:
+    """Before opset 13 all axes from `axis` on are one."""
+    return hardmax(x.reshape(_flattened_rows(x, axis))).reshape(x.shape)
+
+
+@operator("Hardmax", since=13)
 def hardmax(x: Tensor, *, axis: int = -1) -> Tensor:
     """1 at the first greatest element along an axis, 0 elsewhere."""
     dim = axis_of(axis, x.ndim)

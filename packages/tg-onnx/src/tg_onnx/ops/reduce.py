@@ -98,7 +98,8 @@ def _register(name: str, reduction: Reduction, axes_are_input_since: int) -> Non
     ) -> Tensor:
         chosen = () if axes is None else tuple(int(axis) for axis in np.ravel(axes))
         if not chosen and noop_with_empty_axes:
-            return x
+            # over no axis: one element at a time, of which the square or logarithm is taken still
+            return reduction(x.unsqueeze(-1), (x.ndim,), False)
         return reduction(x, chosen or tuple(range(x.ndim)), bool(keepdims))
 
     operator(name)(by_attribute)
