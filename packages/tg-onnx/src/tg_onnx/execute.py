@@ -14,7 +14,7 @@ from tg_uop.errors import TgError
 
 from tg_onnx.errors import OnnxError, OperatorError, UnsupportedOperatorError
 from tg_onnx.habits import Frame, Habits, ReadOnHost, reading_inputs
-from tg_onnx.host import HOST_FORMS, Value, as_array, is_tensor_dtype, needs_host, run_on_host
+from tg_onnx.host import Value, as_array, is_tensor_dtype, needs_host, run_on_host
 from tg_onnx.model import Node
 from tg_onnx.ops import OPERATOR_MODULES
 from tg_onnx.plan import BUILT_IN, Plan, all_constants
@@ -195,12 +195,7 @@ class Executor:
             as_array(value) if place in found.host else self.tensor(value)
             for place, value in enumerate(inputs)
         ]
-        try:
-            results = found.run(*operands, **_attributes(node, found))
-        except NotImplementedError:
-            if node.domain or node.operator not in HOST_FORMS:
-                raise
-            return self._on_host(node, inputs, frame)
+        results = found.run(*operands, **_attributes(node, found))
         return results if isinstance(results, tuple) else (results,)
 
     def _on_host(self, node: Node, inputs: list[Value], frame: Frame) -> Sequence[Value]:

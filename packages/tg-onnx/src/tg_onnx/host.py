@@ -35,12 +35,6 @@ TENSOR_DTYPES = frozenset(
 # attributes that name the element type of a result
 TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype")
 
-# functions that the onnx package cannot always write out, since that needs their inputs' types
-HOST_UNTYPED = frozenset(
-    ("", name) for name in ("Attention", "CausalConvWithState", "FlexAttention", "LinearAttention")
-)
-# operators with rare forms that only the reference has
-HOST_FORMS = frozenset(["BatchNormalization", "Dropout", "MaxPool", "Resize"])
 FLOAT8 = frozenset(
     [
         TensorProto.FLOAT8E4M3FN,
@@ -50,26 +44,14 @@ FLOAT8 = frozenset(
 
 HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
     [
-        *HOST_UNTYPED,
         *(
             ("", name)
             for name in (
                 "Bernoulli",
                 "BitCast",
-                "Col2Im",
                 "Compress",
                 "ConcatFromSequence",
-                "CumProd",
-                "DFT",
-                "DeformConv",
-                "Det",
-                "GlobalLpPool",
-                "GridSample",
                 "ImageDecoder",
-                "LpPool",
-                "MaxRoiPool",
-                "MaxUnpool",
-                "MelWeightMatrix",
                 "Multinomial",
                 "NonMaxSuppression",
                 "NonZero",
@@ -78,9 +60,6 @@ HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
                 "RandomUniform",
                 "RandomUniformLike",
                 "RegexFullMatch",
-                "ReverseSequence",
-                "RoiAlign",
-                "STFT",
                 "SequenceAt",
                 "SequenceConstruct",
                 "SequenceEmpty",
@@ -91,7 +70,6 @@ HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
                 "StringConcat",
                 "StringNormalizer",
                 "StringSplit",
-                "TensorScatter",
                 "TfIdfVectorizer",
                 "Unique",
             )

@@ -10,7 +10,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, defs, inline
 from tg_onnx.contrib import CONTRIB_MODULES
 from tg_onnx.errors import ModelFormatError
 from tg_onnx.habits import Habits
-from tg_onnx.host import HOST_ONLY, HOST_UNTYPED
+from tg_onnx.host import HOST_ONLY
 from tg_onnx.model import DEFAULT_DOMAINS, Graph, Node
 from tg_onnx.ops.control import CONTROL, Control
 from tg_onnx.registry import OPERATORS, Operator, find_operator
@@ -203,7 +203,7 @@ def _with_defaults(model: ModelProto, wanted: frozenset[tuple[str, str]]) -> Mod
 
 def _is_known(key: tuple[str, str]) -> bool:
     domain, name = key
-    if key in OPERATORS or (key in HOST_ONLY and key not in HOST_UNTYPED):
+    if key in OPERATORS or key in HOST_ONLY:
         return True
     return domain == "" and (name in CONTROL or name in BUILT_IN)
 
