@@ -82,6 +82,21 @@ def test_a_subset_of_the_outputs():
         runner(calls[0], ["w"])
 
 
+def test_padding_by_constants_is_part_of_one_step():
+    model = model_of(
+        [
+            helper.make_node("Neg", ["x"], ["n"]),
+            helper.make_node("Pad", ["n", "pads", "fill"], ["p"]),
+            helper.make_node("Relu", ["p"], ["y"]),
+        ],
+        [value("x", ["n", 4])],
+        [value("y", ["n", 6])],
+        {"pads": np.array([0, 1, 0, 1]), "fill": np.array(2.0, np.float32)},
+    )
+    runner = check_calls(model, [{"x": floats(2, 4, seed=i)} for i in range(3)], steps=1)
+    assert runner({"x": floats(2, 4)})["y"].numpy()[0, 0] == 2
+
+
 def test_tensors_and_arrays_are_alike():
     runner = OnnxRunner(layer())
     x = floats(2, 4)

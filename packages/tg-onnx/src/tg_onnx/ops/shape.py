@@ -249,14 +249,14 @@ def pad_attributes(
     mode: str = "constant",
 ) -> Tensor:
     """Before opset 11 the amounts are attributes."""
-    return pad(x, np.asarray(pads or paddings or ()), Tensor(value), mode=mode)
+    return pad(x, np.asarray(pads or paddings or ()), np.asarray(value), mode=mode)
 
 
-@operator("Pad", since=11, host=(1, 3))
+@operator("Pad", since=11, host=(1, 2, 3))
 def pad(
     x: Tensor,
     pads: Array,
-    value: Tensor | None = None,
+    value: Array | None = None,
     axes: Array | None = None,
     *,
     mode: str = "constant",
