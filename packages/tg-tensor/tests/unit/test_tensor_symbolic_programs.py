@@ -91,7 +91,7 @@ PROGRAMS: dict[str, Program] = {
 def test_one_kernel_for_the_range(name: str, compiled: set[UOp]) -> None:
     """The values are those for plain numbers; only the first call compiles."""
     program, variable = PROGRAMS[name], Variable(f"n_{name}", 1, 5)
-    values = (2, 4, 5)
+    values = (2, 5)
     wanted = {value: program(value).numpy() for value in values}
     compiled.clear()
     counts = []
