@@ -136,6 +136,17 @@ def test_settings_of_a_model_are_noticed() -> None:
     assert model.runs == 4
 
 
+def test_settings_of_objects_that_are_arguments_are_noticed() -> None:
+    config = Scaled()
+    step = TinyJit(lambda x, given: (x * given.factor).realize())
+    x = Tensor([3.0]).realize()
+    for factor in (1.0, 2.0, 1.0):
+        config.factor = factor
+        for _ in range(3):
+            assert step(x, config).item() == 3 * factor
+            assert step(x, given=config).item() == 3 * factor
+
+
 def test_variables_around_a_function_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     shift = 1
 

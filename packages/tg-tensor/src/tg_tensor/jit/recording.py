@@ -75,8 +75,9 @@ class Recording:
         bases = [place.buffer for place in stand_ins]
         copies = copies_of_read(bases)
         outside = readers()
-        reached = reached_tensors(roots_of(self.function, args, kwargs))
-        settings = settings_of(self.function)
+        roots = roots_of(self.function, args, kwargs)
+        reached = reached_tensors(roots)
+        settings = settings_of(self.function, [root for root in roots if root[0]])
         # what is made from here on is part of the step
         self.recorder = CallRecorder()
         everything = [cast(TensorLike, tensor) for tensor in live_tensors()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tg_tensor.jit.bound import OfInstance
@@ -37,8 +37,8 @@ class Setting(NamedTuple):
         return f"{self.path} was {_shown(self.value)}, now it is {_shown(self.now())}"
 
 
-def settings_of(function: object) -> list[Setting]:
-    """The settings that the code of a function names itself.
+def settings_of(function: object, objects: Iterable[tuple[str, object]] = ()) -> list[Setting]:
+    """The settings that the code of a function names itself, of `objects` it was given too.
 
     What it calls is not looked into.
     """
@@ -47,7 +47,7 @@ def settings_of(function: object) -> list[Setting]:
     if own is None:
         return []
     names = global_names(own.__code__)
-    for path, value in instances:
+    for path, value in (*instances, *objects):
         _note_attributes(path, value, names, found)
     for path, holder, key, value in _named_values(own, names):
         if isinstance(value, _KINDS):
