@@ -360,6 +360,8 @@ def slices(m, name):
     starts = [m.one([m.py.randint(-6, 6), *extremes[:1]]) for _ in axes]
     ends = [m.one([m.py.randint(-6, 6), m.one(extremes)]) for _ in axes]
     steps = [m.one([1, 1, 2, -1, -2, 3]) for _ in axes]
+    # the greatest integers are no end for steps backward, whatever onnxruntime makes of them
+    ends = [e if s > 0 else min(e, 7) for e, s in zip(ends, steps, strict=True)]
     return Case(name, [x, m.ints(starts), m.ints(ends), m.ints(axes), m.ints(steps)])
 
 

@@ -151,10 +151,21 @@ def slice_inputs(
     index = [slice(None)] * x.ndim
     for axis, start, end, step in zip(chosen, ints(starts), ints(ends), strides, strict=True):
         dim = axis_of(axis, x.ndim)
-        # an end before the first element cannot be written as a negative number in Python
-        runs_out = step < 0 and end < -int(x.shape[dim])
-        index[dim] = slice(start, None if runs_out else end, step)
+        index[dim] = _slice(start, end, step, int(x.shape[dim]))
     return x[tuple(index)]
+
+
+def _slice(start: int, end: int, step: int, size: int) -> slice:
+    """Bounds clamped as the operator says: a backward start before all elements is the first one,
+    where Python has no element then.
+    """
+    if size == 0:
+        return slice(0, 0)
+    first, stop = (bound + size if bound < 0 else bound for bound in (start, end))
+    if step > 0:
+        return slice(min(max(first, 0), size), min(max(stop, 0), size), step)
+    first, stop = min(max(first, 0), size - 1), min(max(stop, -1), size - 1)
+    return slice(first, None if stop < 0 else stop, step)
 
 
 @operator("Gather")
@@ -231,6 +242,24 @@ def scatter_elements(
         return x.scatter(dim, index, updates)
     names = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
     return x.scatter_reduce(dim, index, updates, names[reduction])
+
+
+@operator("Unique", since=11, host=(0,))
+def unique(x: Array, *, axis: int | None = None, sorted: int = 1) -> tuple[Tensor, ...]:
+    """The different elements or slices, where each is first, which one each is, and how often.
+
+    In their order, or where not sorted in that of their first places.
+    """
+    values, first, inverse, counts = np.unique(
+        x, return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
+    inverse = inverse.reshape(-1)
+    if not sorted:
+        order = np.argsort(first)
+        values = values.take(order, axis=0 if axis is None else axis)
+        first, counts, inverse = first[order], counts[order], np.argsort(order)[inverse]
+    parts = (np.ascontiguousarray(part) for part in (values, first, inverse, counts))
+    return tuple(Tensor(part if i == 0 else part.astype(np.int64)) for i, part in enumerate(parts))
 
 
 @operator("Tile", since=6, host=(1,))
