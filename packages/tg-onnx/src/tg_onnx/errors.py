@@ -60,6 +60,18 @@ class OperatorError(OnnxError, ValueError):
         return f"node {self.node!r}: {self.operator} on ({given}): {self.reason}"
 
 
+class ExportError(OnnxError, ValueError):
+    """Something in a function on Tensors that an ONNX model cannot express."""
+
+    def __init__(self, *, operation: str, reason: str) -> None:
+        self.operation = operation
+        self.reason = reason
+        super().__init__(operation, reason)
+
+    def explain(self) -> str:
+        return f"{self.operation} cannot be exported: {self.reason}"
+
+
 class ModelInputError(OnnxError, ValueError):
     """Inputs of a run that are not those which the model declares."""
 

@@ -1,0 +1,5 @@
+"""Write functions on Tensors as ONNX models."""
+
+from tg_onnx.export.trace import export
+
+__all__ = ["export"]

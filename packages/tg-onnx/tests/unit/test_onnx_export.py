@@ -1,0 +1,89 @@
+"""Exported functions give the same values in onnxruntime and when they are read again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tg_onnx import ExportError, OnnxRunner, export
+from tg_tensor import Tensor, dtypes
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+RNG = np.random.default_rng(3)
+W = Tensor(RNG.standard_normal((3, 4)).astype(np.float32))
+KERNEL = Tensor(RNG.standard_normal((4, 3, 3, 3)).astype(np.float32))
+
+
+def floats(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+FUNCTIONS = {
+    "arithmetic": lambda x: (x * 2 - 1) / (x.abs() + 1),
+    "product": lambda x: (x @ W).relu(),
+    "softmax": lambda x: x.softmax(-1),
+    "norm": lambda x: x.layernorm(),
+    "gelu": lambda x: x.gelu() + x.tanh() + x.sigmoid() + x.erf(),
+    "functions": lambda x: x.exp() + x.abs().log() + x.sin() + x.abs().sqrt() + x.trunc(),
+    "movement": lambda x: x.pad(((1, 0), (0, 2))).flip(1).permute(1, 0)[1:, ::2],
+    "comparison": lambda x: (x > 0).where(x, -x) + (x == x).cast(dtypes.float32),
+    "logic": lambda x: ((x > 0) | (x < -1)) & (x != 0),
+    "reductions": lambda x: (x.sum(0), x.max(1), x.mean(), x.argmax(1), (x > 0).any(1)),
+    "cumulative": lambda x: x.cumsum(1),
+    "integers": lambda x: (x * 9).cast(dtypes.int32) // 2 + (x * 9).cast(dtypes.int32) % 3,
+    "narrow": lambda x: (x.abs().cast(dtypes.uint8) + 250).cast(dtypes.int32),
+    "choice": lambda x: x[Tensor([1, 0, 1])],
+    "fresh constant": lambda x: x + Tensor(np.arange(3, dtype=np.float32)),
+    "the input itself": lambda x: x,
+}
+
+
+def check(function, *arrays, tmp_path, tolerance=1e-5):
+    path = tmp_path / "m.onnx"
+    given = [Tensor(array) for array in arrays]
+    export(function, given, path)
+    found = function(*given)
+    expected = [t.numpy() for t in ([found] if isinstance(found, Tensor) else found)]
+    feeds = {f"x{i}": array for i, array in enumerate(arrays)}
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    again = [value.numpy() for value in OnnxRunner(path)(feeds).values()]
+    for wanted, theirs, ours in zip(expected, session.run(None, feeds), again, strict=True):
+        assert theirs.dtype == ours.dtype == wanted.dtype
+        np.testing.assert_allclose(theirs, wanted, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(ours, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name, tmp_path):
+    check(FUNCTIONS[name], floats(2, 3), tmp_path=tmp_path)
+
+
+def test_a_convolutional_network(tmp_path):
+    def network(x):
+        return x.conv2d(KERNEL, padding=1).relu().max_pool2d(2).flatten(1).sum(1)
+
+    check(network, floats(2, 3, 8, 8), tmp_path=tmp_path, tolerance=1e-4)
+
+
+def test_several_inputs_with_names(tmp_path):
+    path = tmp_path / "m.onnx"
+    table, places = Tensor(floats(5, 2)), Tensor(np.array([4, 0, 2]))
+    export(lambda t, i: t[i], [table, places], path, input_names=["t", "i"], output_names=["r"])
+    runner = OnnxRunner(path)
+    found = runner({"t": table, "i": np.array([1, 1, 3])})["r"].numpy()
+    np.testing.assert_array_equal(found, table.numpy()[[1, 1, 3]])
+
+
+def test_what_cannot_be_written_is_named(tmp_path):
+    path = tmp_path / "m.onnx"
+    x = Tensor(floats(2, 3))
+    with pytest.raises(ExportError, match=r"(?s)BITCAST .*test_onnx_export") as caught:
+        export(lambda x: x.bitcast(dtypes.int32), [x], path)
+    assert caught.value.operation == "BITCAST"
+    with pytest.raises(ExportError):
+        export(lambda x: x + Tensor.rand(3), [x], path)
+    with pytest.raises(ExportError, match="reading values"):
+        export(lambda x: x * x.sum().realize(), [x], path)
+    with pytest.raises(ExportError, match="dynamic_axes"):
+        export(lambda x: x, [x], path, dynamic_axes={"x0": {0: "n"}})
+    assert not path.exists()
