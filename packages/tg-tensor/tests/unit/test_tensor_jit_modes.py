@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from tg_tensor import Tensor, TinyJit
+from tg_tensor import Tensor, TinyJit, function
 from tg_tensor.jit.errors import JitError
 from tg_uop import dtypes
 
@@ -176,3 +176,21 @@ def test_a_setting_that_always_changes_is_refused_in_the_end() -> None:
 
     with pytest.raises(JitError, match=r"self\.factor was 17\.0, now it is 18\.0"):
         run()
+
+
+def test_traced_functions_notice_the_same() -> None:
+    model, shift = Scaled(), 1.0
+
+    @function
+    def scaled(x: Tensor, given: Scaled) -> Tensor:
+        return (x * given.factor + shift).dropout(0.5)
+
+    x = Tensor([3.0]).realize()
+    assert [scaled(x, model).item() for _ in range(2)] == [4, 4]
+    model.factor = 2.0
+    assert [scaled(x, model).item() for _ in range(2)] == [7, 7]
+    shift = 10.0
+    assert [scaled(x, model).item() for _ in range(2)] == [16, 16]
+    with Tensor.train():
+        drawn = {scaled(x, model).item() for _ in range(40)}
+    assert drawn == {0, 32}

@@ -23,7 +23,9 @@ from tg_tensor.jit.containers import (
     rebuild,
 )
 from tg_tensor.jit.guards import without_values
+from tg_tensor.jit.modes import current_modes
 from tg_tensor.jit.proxies import Placeholder
+from tg_tensor.jit.settings import Setting, settings_of
 from tg_tensor.jit.watch import Reached, reached_tensors, roots_of, roots_of_arguments
 from tg_tensor.ops.random import RandomOps
 
@@ -52,9 +54,14 @@ class Trace:
     written: tuple[int, ...]
     foreign: tuple[UOp, ...]
     is_reusable: bool
+    settings: tuple[Setting, ...] = ()
 
     def fits(self) -> bool:
-        """Whether what it reaches from outside is there, in the shape that it had."""
+        """Whether what it reaches from outside is there, in the shape that it had, and the
+        constants that it names are what they were.
+        """
+        if not all(setting.is_there() for setting in self.settings):
+            return False
         for entry, param in zip(self.implicit, self.implicit_params, strict=True):
             tensor = _tensor_in(entry)
             if tensor is None or _kind_of(tensor.uop) != _kind_of(param):
@@ -116,7 +123,9 @@ def trace_function(
     first_slot = _slot(UOp.new_buffer("CPU", 0, tensors[0].uop.dtype)) if tensors else 0
     given = {id(tensor): tensor for tensor in tensors}
     outside: dict[int, Reached] = {}
-    for entry in reached_tensors(roots_of(fxn, args, kwargs)):
+    roots = roots_of(fxn, args, kwargs)
+    settings = settings_of(fxn, [root for root in roots if root[0]])
+    for entry in reached_tensors(roots):
         if id(entry.tensor) not in given and entry.key != "grad":
             outside.setdefault(id(entry.tensor), entry)
     attributes = {id(e.tensor) for e in reached_tensors(roots_of_arguments(args, kwargs))}
@@ -138,7 +147,7 @@ def trace_function(
     written = [n for n, node in enumerate(changed) if node is not params[n]]
     bodies += [changed[n] for n in written]
     found = list(outside.values())
-    return _finished(
+    trace = _finished(
         result,
         produced,
         bodies,
@@ -150,6 +159,9 @@ def trace_function(
         params,
         first_slot,
     )
+    # what the function itself changes says nothing about the next call
+    trace.settings = tuple(setting for setting in settings if setting.is_there())
+    return trace
 
 
 def _finished(
@@ -229,7 +241,7 @@ def key_of(tensors: Sequence[TensorLike], found: Found) -> Hashable:
     aliases = tuple(same.setdefault(id(tensor), len(same)) for tensor in tensors)
     constants = tuple(_held(value) for _, value in found.constants)
     variables = tuple(without_values(node) for _, node in found.variables)
-    return kinds, aliases, constants, variables, found.names
+    return kinds, aliases, constants, variables, found.names, current_modes()
 
 
 def _held(value: object) -> Hashable:
