@@ -65,6 +65,15 @@ def test_a_convolutional_network(tmp_path):
     check(network, floats(2, 3, 8, 8), tmp_path=tmp_path, tolerance=1e-4)
 
 
+def test_products_do_not_repeat_their_factors(tmp_path):
+    x, y = Tensor(floats(2, 3, 5)), Tensor(floats(2, 5, 4))
+    model = export(lambda a, b: a @ b, [x, y], tmp_path / "m.onnx")
+    operators = {node.op_type for node in model.graph.node}
+    assert "Einsum" in operators
+    assert not operators & {"Expand", "Mul", "ReduceSum"}
+    check(lambda a, b: a @ b, x.numpy(), y.numpy(), tmp_path=tmp_path)
+
+
 def test_several_inputs_with_names(tmp_path):
     path = tmp_path / "m.onnx"
     table, places = Tensor(floats(5, 2)), Tensor(np.array([4, 0, 2]))

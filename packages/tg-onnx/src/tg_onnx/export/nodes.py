@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from string import ascii_letters
 from typing import Any, cast
 
 import numpy as np
@@ -96,6 +97,18 @@ class Emitter:
             if node.op is not Ops.DEVICE and node not in self._names:
                 self._names[node] = self._emit(node)
         self.nodes.append(helper.make_node("Identity", [self._names[result]], [name]))
+
+    def needed(self, outputs: Sequence[str]) -> list[NodeProto]:
+        """The nodes that the outputs need: values that were taken in another way are left."""
+        wanted = set(outputs)
+        kept = []
+        for node in self.nodes[::-1]:
+            if wanted.intersection(node.output):
+                kept.append(node)
+                wanted.update(node.input)
+        names = {name for node in kept for name in node.input}
+        self.constants = [tensor for tensor in self.constants if tensor.name in names]
+        return kept[::-1]
 
     def _node(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:
         name = f"v{len(self.nodes)}"
@@ -200,8 +213,38 @@ class Emitter:
             raise _refused(node, f"opset {OPSET} has no such operation")
         return special(self, node, inputs[0], kind)
 
+    def _product(self, node: UOp) -> str | None:
+        """A sum of products of values that were repeated along axes: without repeating them."""
+        factors = node.src[0]
+        axes = cast(ReduceArg, node.arg).axes
+        if factors.op is not Ops.MUL or not factors.dtype.is_float:
+            return None
+        parts = [self._unrepeated(factor) for factor in factors.src]
+        terms = ["".join(ascii_letters[axis] for axis in own) for _, own in parts]
+        kept = "".join(
+            letter for i, letter in enumerate(ascii_letters[: len(node.shape)]) if i not in axes
+        )
+        if any(ascii_letters[i] not in terms[0] + terms[1] for i in range(len(node.shape))):
+            return None
+        equation = f"{terms[0]},{terms[1]}->{kept}"
+        found = self._node("Einsum", [name for name, _ in parts], equation=equation)
+        return self._node("Reshape", [found, self._ints(sizes_of(node))], allowzero=1)
+
+    def _unrepeated(self, node: UOp) -> tuple[str, list[int]]:
+        """A value without the axes along which it is repeated, and the axes that it has."""
+        if node.op is not Ops.EXPAND:
+            return self._names[node], list(range(len(node.shape)))
+        inner = node.src[0]
+        sizes = sizes_of(inner)
+        own = [i for i, size in enumerate(sizes_of(node)) if sizes[i] == size]
+        shape = self._ints([sizes[i] for i in own])
+        return self._node("Reshape", [self._names[inner], shape], allowzero=1), own
+
     def _reduced(self, node: UOp, x: str, kind: DType) -> str:
         arg = cast(ReduceArg, node.arg)
+        product = self._product(node) if arg.op is Ops.ADD else None
+        if product is not None:
+            return product
         axes = self._ints(arg.axes)
         if not kind.is_bool:
             return self._node(REDUCTIONS[arg.op], [x, axes], keepdims=1)

@@ -50,7 +50,7 @@ def export(
     for name, result in zip(names, results, strict=True):
         emitter.add_output(name, result)
     graph = helper.make_graph(
-        emitter.nodes,
+        emitter.needed(names),
         getattr(function, "__name__", "function"),
         [_declared(name, node) for name, node in zip(ids, inputs, strict=True)],
         [_declared(name, node) for name, node in zip(names, results, strict=True)],
