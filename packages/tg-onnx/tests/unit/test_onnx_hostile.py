@@ -297,7 +297,7 @@ def part(number: int, content: bytes) -> bytes:
         (node("Softmax", ["x"], ["y"], axis=1.5), "'axis' is 1.5, where it takes int"),
         (node("Softmax", ["x"], ["y"], axis="last"), "'axis' is 'last'"),
         (node("Concat", ["x", "x"], ["y"]), "attribute 'axis' is missing"),
-        (node("Add", ["x", ""], ["y"]), "input 'B' is left out"),
+        (node("Add", ["", "x"], ["y"]), "input 'A' is left out"),
         (node("Frobnicate", ["x"], ["y"]), "opset 17"),
         (node("Gelu", ["x"], ["y"]), "opset 17"),
         (node("If", ["x"], ["y"], then_branch=leaf_graph()), "'else_branch' is missing"),
