@@ -551,6 +551,9 @@ def convolution(m, name):
         w = m.values((outputs, channels // group, *kernel))
     else:
         w = m.values((channels, outputs // group, *kernel))
+        if more.get("auto_pad", "").startswith("SAME"):
+            # with strides beyond the kernel onnxruntime gives less than the stated input * stride
+            more["strides"] = [1 for _ in kernel]
         if "auto_pad" not in more and "strides" in more and m.flip():
             more["output_padding"] = [m.size(0, s - 1) for s in more["strides"]]
     bias = m.given(m.values((outputs,))) if m.flip() else None
