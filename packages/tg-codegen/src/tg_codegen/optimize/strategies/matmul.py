@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tg_uop import Ops
+from tg_uop import Ops, UOp
 
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.elementwise import copies_allowed
@@ -104,7 +104,11 @@ def _make_lanes(planner: Planner, tile: RegisterTile) -> None:
 
 
 def _unroll(planner: Planner, facts: ReduceFacts, tile: RegisterTile) -> None:
-    """Write out steps of the innermost reduce loop while the body stays small."""
+    """Write out steps of the innermost reduce loop while the body stays small.
+
+    Not steps that read what rows read: a compiler would keep all that in registers, of which the
+    sums leave few.
+    """
     limit = min(_BODY_LIMIT, copies_allowed(planner.view))
     body = 1
     for _, amount in tile.rows:
@@ -117,11 +121,27 @@ def _unroll(planner: Planner, facts: ReduceFacts, tile: RegisterTile) -> None:
         size = planner.size(loop)
         if size == 1:
             continue
+        if tile.block is None and _reads_what_rows_read(facts, tile, loop):
+            return
         amount = next((n for n in _UNROLLS if size % n == 0 and n * body <= limit), 1)
         planner.unroll(loop, amount)
         if amount < size:
             return
         body *= amount
+
+
+def _reads_what_rows_read(facts: ReduceFacts, tile: RegisterTile, loop: UOp) -> bool:
+    """Whether an element for some step of a loop is also one for another step and another row."""
+    size = int(loop.vmax) + 1
+    for load in facts.loads:
+        step = abs(load.strides.get(loop) or 0)
+        if step == 0 or (tile.lane is not None and load.moves_with(tile.lane.loop)):
+            continue
+        for row, amount in tile.rows:
+            distance = abs(load.strides.get(row) or 0)
+            if distance and distance < step * size and step < distance * amount:
+                return True
+    return False
 
 
 def _stage(planner: Planner, facts: ReduceFacts, staged: list[_Staged], tile: RegisterTile) -> None:

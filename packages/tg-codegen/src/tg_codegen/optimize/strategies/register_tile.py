@@ -32,6 +32,8 @@ _BLOCK_STEPS = 32
 # a tile that leaves nothing to split over threads costs this much more, where it matters
 _UNSHARED = 1.7
 _WORTH_SHARING = 200_000
+# bytes of a cache line; cycles to have one where the lines of a tile fit the nearest cache, or not
+_LINE, _NEAR_LINE, _FAR_LINE = 64, 0.3, 2.0
 # copying one element into scratch memory: along the source, or across it
 _COPY_ALONG, _COPY_ACROSS = 0.2, 1.5
 
@@ -247,6 +249,9 @@ class TileModel:
         loads = sum(
             self._load_cycles(load, lane, amounts, plans.get(load)) for load in self.facts.loads
         )
+        if block is None:
+            # a block is small enough for its lines to stay near
+            loads += sum(self._line_cycles(load, lane, amounts) for load in self.facts.loads)
         step = self._step_cycles(loads, self._arithmetic_cycles(lane, amounts))
         in_reduce = lane is not None and lane.loop in self.facts.reduced
         width = lane.width if lane else 1
@@ -333,6 +338,25 @@ class TileModel:
             return replicas * lane.width * (2.5 if gated else 1.2)
         far = self._strides_far(load) and self._span(load, lane) > self.caps.l1_bytes // 2
         return replicas * vectors * ((2.5 if far else 0.7) + (1.0 if gated else 0.0))
+
+    def _line_cycles(
+        self, load: LoadFacts, lane: LaneChoice | None, amounts: dict[UOp, int]
+    ) -> float:
+        """Cycles a step for bringing the cache lines near that the rows of one tile read."""
+        if lane is not None and load.moves_with(lane.loop):
+            return 0.0
+        counts = {loop: int(loop.vmax) + 1 for loop in self.facts.reduced} | amounts
+        within, lines = float(load.itemsize), 1.0
+        for loop, count in counts.items():
+            stride = load.strides.get(loop, 0)
+            distance = _LINE if stride is None else abs(stride) * load.itemsize
+            if distance >= _LINE:
+                lines *= count
+            else:
+                within += distance * (count - 1)
+        lines *= 1 + within / _LINE
+        fits = lines * _LINE <= self.caps.l1_bytes // 2
+        return lines * (_NEAR_LINE if fits else _FAR_LINE) / self.facts.steps
 
     def _span(self, load: LoadFacts, lane: LaneChoice) -> int:
         """Bytes of cache that a whole reduction of one tile goes through."""
