@@ -76,7 +76,9 @@ def attention(
         scores = allowed.where(scores, NEGATIVE_INFINITY)
     if qk_matmul_output_mode == AFTER_BIAS:
         shown = scores
-    weights = _softmax(scores, allowed, bias, softmax_precision)
+    # a query always has the first key to look at where only later ones are ruled out
+    is_guarded = attn_mask is not None or nonpad_kv_seqlen is not None or left_window_size >= 0
+    weights = _softmax(scores, allowed, bias, softmax_precision, is_guarded)
     if qk_matmul_output_mode == AFTER_SOFTMAX:
         shown = weights
     weights = weights.cast(q.dtype)
@@ -151,12 +153,16 @@ def _bias(
 
 
 def _softmax(
-    scores: Tensor, allowed: Tensor | None, bias: Tensor | None, precision: int | None
+    scores: Tensor,
+    allowed: Tensor | None,
+    bias: Tensor | None,
+    precision: int | None,
+    is_guarded: bool,
 ) -> Tensor:
     """The softmax over keys; zeros for queries that may look at none."""
     if precision is not None:
         scores = scores.cast(DTYPE_OF_ELEMENT[precision])
-    if allowed is None and bias is None:
+    if not is_guarded:
         return scores.softmax(-1)
     open_keys = allowed
     if bias is not None:

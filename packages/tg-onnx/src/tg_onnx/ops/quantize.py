@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
 from tg_tensor import Tensor, dtypes
 
-from tg_onnx.ops.neural import conv
+from tg_onnx.ops.codes import (
+    BYTES,
+    MOST_TERMS_IN_FLOAT,
+    Zero,
+    conv_of_codes,
+    has_sums_of_bytes,
+    matmul_of_codes,
+)
+from tg_onnx.ops.neural import as_torch_padding, window_padding
+from tg_onnx.ops.pool import spatial
 from tg_onnx.ops.shape import axis_of
 from tg_onnx.proto import DTYPE_OF_ELEMENT
 from tg_onnx.registry import operator
@@ -104,13 +115,18 @@ def dequantize_linear(
     return (centered * factor.float()).cast(target).reshape(x.shape)
 
 
-@operator("MatMulInteger", since=10)
-def matmul_integer(
-    a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None
-) -> Tensor:
+@operator("MatMulInteger", since=10, host=(3,))
+def matmul_integer(a: Tensor, b: Tensor, a_zero: Zero = None, b_zero: Zero = None) -> Tensor:
     """The product of codes less their zero points, in int32."""
-    left = zero_based(a, _rows(a_zero, a))
-    return left.matmul(zero_based(b, b_zero), dtype=dtypes.int32)
+    rows = _rows(_as_tensor(a_zero, a), a)
+    if min(a.ndim, b.ndim) > 1 and has_sums_of_bytes(a, b, int(a.shape[-1])):
+        return matmul_of_codes(a, b, rows, b_zero)
+    right = zero_based(b, _as_tensor(b_zero, b))
+    return zero_based(a, rows).matmul(right, dtype=dtypes.int32)
+
+
+def _as_tensor(zero: Zero, like: Tensor) -> Tensor | None:
+    return Tensor(zero, device=like.device) if isinstance(zero, np.ndarray) else zero
 
 
 def _rows(zero: Tensor | None, a: Tensor) -> Tensor | None:
@@ -120,14 +136,14 @@ def _rows(zero: Tensor | None, a: Tensor) -> Tensor | None:
     return zero.reshape(-1, 1) if a.ndim > 1 else zero
 
 
-@operator("QLinearMatMul", since=10)
+@operator("QLinearMatMul", since=10, host=(5,))
 def qlinear_matmul(
     a: Tensor,
     a_scale: Tensor,
     a_zero: Tensor,
     b: Tensor,
     b_scale: Tensor,
-    b_zero: Tensor,
+    b_zero: Zero,
     y_scale: Tensor,
     y_zero: Tensor,
 ) -> Tensor:
@@ -146,12 +162,12 @@ def requantize(sums: Tensor, factor: Tensor, y_scale: Tensor, y_zero: Tensor) ->
     return codes
 
 
-@operator("ConvInteger", since=10)
+@operator("ConvInteger", since=10, host=(3,))
 def conv_integer(
     x: Tensor,
     w: Tensor,
     x_zero: Tensor | None = None,
-    w_zero: Tensor | None = None,
+    w_zero: Zero = None,
     *,
     auto_pad: str = "NOTSET",
     dilations: Sequence[int] | None = None,
@@ -161,26 +177,38 @@ def conv_integer(
     strides: Sequence[int] | None = None,
 ) -> Tensor:
     """Convolution of codes less their zero points, in int32; padding is the zero point."""
-    weight = zero_based(w, None if w_zero is None else aligned(w_zero, w, 0, 0))
-    return conv(
-        zero_based(x, x_zero),
-        weight,
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        pads=pads,
-        strides=strides,
-    )
+    kernel = spatial(w)
+    stride = tuple(strides or (1,) * len(kernel))
+    dilation = tuple(dilations or (1,) * len(kernel))
+    pairs = window_padding(spatial(x), kernel, stride, dilation, pads, auto_pad)
+    padding = as_torch_padding(pairs)
+    terms = math.prod(int(size) for size in w.shape[1:])
+    if group == 1 and has_sums_of_bytes(x, w, terms):
+
+        def convolve(values: Tensor, weights: Tensor) -> Tensor:
+            return values.conv2d(weights, None, 1, stride, dilation, padding, dtype=dtypes.int32)
+
+        zero = None if x_zero is None else x_zero.reshape(())
+        return conv_of_codes(x, w, zero, w_zero, convolve)
+    offset = _as_tensor(w_zero, w)
+    weight = zero_based(w, None if offset is None else aligned(offset, w, 0, 0))
+    values = zero_based(x, x_zero)
+    is_exact = terms <= MOST_TERMS_IN_FLOAT and x.dtype in BYTES and w.dtype in BYTES
+    if is_exact:
+        # and faster than products of integers that no unit multiplies
+        values, weight = values.float(), weight.float()
+    sums = values.conv2d(weight, None, group, stride, dilation, padding)
+    return sums.cast(dtypes.int32) if is_exact else sums
 
 
-@operator("QLinearConv", since=10)
+@operator("QLinearConv", since=10, host=(5,))
 def qlinear_conv(
     x: Tensor,
     x_scale: Tensor,
     x_zero: Tensor,
     w: Tensor,
     w_scale: Tensor,
-    w_zero: Tensor,
+    w_zero: Zero,
     y_scale: Tensor,
     y_zero: Tensor,
     bias: Tensor | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tg_tensor import Tensor
 
 from tg_onnx.ops.cells import Cell, cells_of
-from tg_onnx.ops.quantize import zero_based
+from tg_onnx.ops.codes import Zero
 from tg_onnx.ops.recurrent_layer import Layer, Weights, run_layer
 from tg_onnx.registry import operator
 
@@ -99,7 +99,7 @@ def _lstm_cells(
     return cells_of(direction, ("Sigmoid", "Tanh", "Tanh"), activations, alphas, betas, clip)
 
 
-@operator("DynamicQuantizeLSTM", domain="com.microsoft")
+@operator("DynamicQuantizeLSTM", domain="com.microsoft", host=(9, 11))
 def dynamic_quantize_lstm(
     x: Tensor,
     w: Tensor,
@@ -110,9 +110,9 @@ def dynamic_quantize_lstm(
     initial_c: Tensor | None,
     p: Tensor | None,
     w_scale: Tensor,
-    w_zero: Tensor,
+    w_zero: Zero,
     r_scale: Tensor,
-    r_zero: Tensor,
+    r_zero: Zero,
     *,
     hidden_size: int | None = None,
     direction: str = "forward",
@@ -125,12 +125,16 @@ def dynamic_quantize_lstm(
     """An LSTM with weights of 8 bits, whose inputs are rounded to 8 bits as they come."""
     cells = _lstm_cells(direction, activations, activation_alpha, activation_beta, clip)
     layer = Layer("LSTM", cells, direction, couples=bool(input_forget), is_quantized=True)
-    # whole numbers less their zero points, which float32 holds exactly; those of the state stay
-    # codes of 8 bits, since each step reads them all
-    of_x = zero_based(w, w_zero.reshape(w.shape[0], 1, -1)).float().transpose(1, 2)
-    of_w = _of_outputs(w_scale, w)
-    of_r, zero = _of_outputs(r_scale, r), _of_outputs(r_zero, r)
-    weights = Weights(of_x, r.transpose(1, 2), b, p, of_w, of_r, zero)
+    weights = Weights(
+        w.transpose(1, 2),
+        r.transpose(1, 2),
+        b,
+        p,
+        _of_outputs(w_scale, w),
+        _of_outputs(r_scale, r),
+        _zeros_of(w_zero, w),
+        _zeros_of(r_zero, r),
+    )
     return run_layer(layer, x, weights, lengths, (initial_h, initial_c))
 
 
@@ -138,3 +142,14 @@ def _of_outputs(parameter: Tensor, weight: Tensor) -> Tensor:
     """A scale or zero point for each output, where there may be one for all of a direction."""
     directions, _, outputs = weight.shape
     return parameter.float().reshape(directions, -1).expand(directions, outputs)
+
+
+def _zeros_of(zero: Zero, weight: Tensor) -> Tensor | None:
+    """A zero point for each output, None where all are known to be 0."""
+    if zero is None:
+        return None
+    if isinstance(zero, Tensor):
+        return _of_outputs(zero, weight)
+    if not zero.any():
+        return None
+    return _of_outputs(Tensor(zero, device=weight.device), weight)

@@ -147,9 +147,10 @@ class _Writer:
         if not self.form.is_quantized:
             return product
         scale = self.loops.read(self.memory["scale"], direction, 0)
-        total = self.loops.read(self.memory["total"], direction, batch)
-        centered = product - total * self.memory["r_zero"].index(direction, gate, unit)
-        return centered * (scale * self.memory["r_scale"].index(direction, gate, unit))
+        if "total" in self.memory:
+            total = self.loops.read(self.memory["total"], direction, batch)
+            product = product - total * self.memory["r_zero"].index(direction, gate, unit)
+        return product * (scale * self.memory["r_scale"].index(direction, gate, unit))
 
     def _gate(self, gate: int, direction: UOp, batch: UOp, unit: UOp, time: UOp) -> UOp:
         source = "codes" if self.form.is_quantized else "h"
@@ -263,6 +264,8 @@ class _Writer:
             value = (self.loops.read(state, direction, batch, unit) / safe).round() + zero
             rounded = value.clip(0, CODES) - zero
             self.loops.write(codes, direction, batch, unit, value=rounded)
+        if "total" not in self.memory:
+            return
         with self.loops.loop(form.batch) as row_number:
 
             def code(k: UOp) -> UOp:

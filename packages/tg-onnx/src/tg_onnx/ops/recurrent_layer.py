@@ -13,6 +13,7 @@ from tg_uop import UOp
 from tg_uop.context import CPU_COUNT
 
 from tg_onnx.ops.cells import Cell
+from tg_onnx.ops.codes import matmul_of_codes
 from tg_onnx.ops.quantize import dynamic_quantize
 from tg_onnx.ops.recurrent_kernel import Form, RecurrentKernel
 
@@ -49,8 +50,8 @@ class Layer:
 
 class Weights(NamedTuple):
     """Weights of the input and of the state as (directions, gates * units, inputs), the two
-    biases, peepholes. Those that are quantized are codes: with a scale and, of the state, a zero
-    point for each output.
+    biases, peepholes. Those that are quantized are codes, with a scale and a zero point for each
+    output.
     """
 
     w: Tensor
@@ -59,6 +60,7 @@ class Weights(NamedTuple):
     p: Tensor | None = None
     w_scale: Tensor | None = None
     r_scale: Tensor | None = None
+    w_zero: Tensor | None = None
     r_zero: Tensor | None = None
 
 
@@ -190,7 +192,9 @@ def run_in_kernel(
     if layer.kind == "GRU" and not layer.resets_product:
         rooms["reset"] = shape
     if layer.is_quantized:
-        rooms.update(codes=shape, scale=(shape[0], 2), total=shape[:2])
+        rooms.update(codes=shape, scale=(shape[0], 2))
+        if weights.r_zero is not None:
+            rooms["total"] = shape[:2]
     kernel = RecurrentKernel(form, (*rooms, *inputs))
     places = [(room, kind) for room in rooms.values()]
     found = run_kernel(kernel, places, *(value.uop for value in inputs.values()))
@@ -235,7 +239,10 @@ class _Prepared:
             product = x.reshape(-1, inputs) @ flat.cast(x.dtype).transpose()
         else:
             codes, scale, zero = dynamic_quantize(x.reshape(-1, inputs).contiguous())
-            whole = (codes.float() - zero.float()) @ flat.contiguous().transpose()
+            offset = self.weights.w_zero
+            columns = None if offset is None else self._by_gate(offset).reshape(count)
+            right = flat.transpose().contiguous()
+            whole = matmul_of_codes(codes.contiguous(), right, zero, columns).float()
             product = whole * (scale * self._by_gate(self.weights.w_scale).reshape(count))
         bias = self._bias()
         if bias is not None:
@@ -328,8 +335,9 @@ class _Direction:
         self.bias = None if weights.b is None else weights.b[number, :gates]
         self.state_bias = None if weights.b is None else weights.b[number, gates:]
         self.p = [] if weights.p is None else list(weights.p[number].split(self.size))
-        if weights.r_zero is not None:
-            self.r = self.r.float() - weights.r_zero[number].reshape(-1, 1)
+        if layer.is_quantized:
+            self.w = _centered(self.w, weights.w_zero, number)
+            self.r = _centered(self.r, weights.r_zero, number)
         scales = (weights.w_scale, weights.r_scale)
         self.w_scale, self.r_scale = (None if s is None else s[number] for s in scales)
 
@@ -371,6 +379,11 @@ class _Direction:
         fresh = self.cell.activate(1, of_candidate + inner)
         after: Tensor = (1 - update) * fresh + update * h
         return after
+
+
+def _centered(codes: Tensor, zero: Tensor | None, number: int) -> Tensor:
+    """Codes less their zero points, in floats, which hold them exactly."""
+    return codes.float() if zero is None else codes.float() - zero[number].reshape(-1, 1)
 
 
 def _product(x: Tensor, weight: Tensor, scale: Tensor | None) -> Tensor:

@@ -117,9 +117,37 @@ def _means(x: Tensor, batches: Tensor, taps: Sequence[Taps], valid: Sequence[Ten
         weights = is_valid.unsqueeze(-1).where(tap.weights / number.unsqueeze(-1), 0)
         shape = (regions, cells, most * 2)
         lines.append(Taps(tap.places.reshape(shape), weights.reshape(shape)))
+    if _is_dense(x, lines):
+        return _products(x, batches, lines)
     places, weights = _grid(lines, int(x.shape[3]))
     picked = _picked(x, batches, places).cast(weights.dtype)
     return (picked * weights.unsqueeze(1)).sum(-1)
+
+
+LOOKUP_COST = 4
+"""What a lookup costs in products of a matrix product, about."""
+
+
+def _is_dense(x: Tensor, lines: Sequence[Taps]) -> bool:
+    """Whether cells have so many points that whole rows and columns are less work."""
+    height, width = spatial(x)
+    (rows, row_taps), (columns, column_taps) = (
+        (int(n) for n in line.places.shape[1:]) for line in lines
+    )
+    lookups = rows * columns * row_taps * column_taps * LOOKUP_COST
+    return rows * width * (height + columns) < lookups
+
+
+def _products(x: Tensor, batches: Tensor, lines: Sequence[Taps]) -> Tensor:
+    """Means as products with the weights of all rows, then of all columns."""
+    matrices = []
+    for line, size in zip(lines, spatial(x), strict=True):
+        hits = line.places.unsqueeze(-1).eq(Tensor.arange(size, device=x.device))
+        # (regions, 1, cells, size)
+        matrices.append(hits.where(line.weights.unsqueeze(-1), 0).sum(2).unsqueeze(1))
+    rows, columns = matrices
+    images = x if int(x.shape[0]) == 1 else x[batches.cast(dtypes.int32)]
+    return rows.matmul(images.cast(rows.dtype)).matmul(columns.transpose(-1, -2))
 
 
 def _greatest(x: Tensor, batches: Tensor, taps: Sequence[Taps], valid: Sequence[Tensor]) -> Tensor:

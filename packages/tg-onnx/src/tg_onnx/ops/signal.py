@@ -185,6 +185,8 @@ def tensor_scatter(
     if mode == "circular":
         step = step % size
     written = (step >= 0) & (step < length)
+    if length == 1:
+        return written.where(update, past)
     place = step.clip(0, max(length - 1, 0))
     return written.where(update.gather(dim, place.expand(*past.shape)), past)
 
