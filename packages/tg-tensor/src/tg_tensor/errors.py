@@ -95,6 +95,10 @@ class ArgumentError(TgError, ValueError):
         return f"{self.op}: {self.argument} must be {self.expected}, not {self.given!r}"
 
 
+class UnknownModeError(ArgumentError, NotImplementedError):
+    """A mode by a name that there is not; PyTorch has a `NotImplementedError` here."""
+
+
 class AssignError(TgError, ValueError):
     """A value that cannot be written into a Tensor in place."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import types
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
 from tg_uop import DType, Ops, UOp, dtypes
@@ -33,12 +35,15 @@ from tg_tensor.multi.shard import (
     shard_uop,
     sharded_axis,
 )
+from tg_tensor.ops.axis_names import AxisNameOps
 from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors, number
-from tg_tensor.ops.exchange import ExchangeOps
 from tg_tensor.realize import realize, schedule
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-class Tensor(ExchangeOps):
+
+class Tensor(AxisNameOps):
     """A value with shape, dtype and device that is computed when it is needed.
 
     `data` may be a number, nested lists, bytes, a NumPy array (all copied), another library's array
@@ -288,7 +293,10 @@ class Tensor(ExchangeOps):
     # *** modes ***
 
     class train:  # noqa: N801 - it is used like a function
-        """`with Tensor.train():` sets `Tensor.training`, which dropout and batch norm ask."""
+        """`with Tensor.train():` sets `Tensor.training`, which dropout and batch norm ask.
+
+        `@Tensor.train()` above a function does so while it runs.
+        """
 
         __slots__ = ("_before", "mode")
 
@@ -308,6 +316,16 @@ class Tensor(ExchangeOps):
             trace: types.TracebackType | None,
         ) -> None:
             Tensor.training = self._before.pop()
+
+        def __call__(self, fxn: Callable[P, R]) -> Callable[P, R]:
+            """The function with `Tensor.training` set while it runs."""
+
+            @functools.wraps(fxn)
+            def in_mode(*args: P.args, **kwargs: P.kwargs) -> R:
+                with self:
+                    return fxn(*args, **kwargs)
+
+            return in_mode
 
 
 ask_for_training(Tensor)

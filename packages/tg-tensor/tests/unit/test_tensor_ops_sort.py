@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tg_tensor import Tensor
+from tg_tensor import GlobalCounters, Tensor
 from tg_tensor.errors import ArgumentError
 
 Array = npt.NDArray[np.generic]
@@ -55,3 +55,17 @@ def test_topk(witness: Witness) -> None:
     assert witness(Tensor([4, 2, 9]).topk(1, largest=False)[0]).tolist() == [2]
     with pytest.raises(ArgumentError, match="0 to 3"):
         Tensor([1, 2, 3]).topk(4)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i8", "u4", "f2"])
+@pytest.mark.parametrize("shape", [(257,), (3, 1000), (2, 4096)])
+def test_long_axes_are_merged_in_few_kernels(shape: tuple[int, ...], dtype: str) -> None:
+    values = (np.random.default_rng(3).standard_normal(shape) * 50).round()
+    array = np.abs(values).astype(dtype) if dtype[0] == "u" else values.astype(dtype)
+    given = Tensor(array).realize()
+    GlobalCounters.reset()
+    ordered, positions = given.sort()
+    ordered.realize(positions)
+    assert GlobalCounters.kernel_count <= 8
+    np.testing.assert_array_equal(ordered.numpy(), np.sort(array))
+    np.testing.assert_array_equal(positions.numpy(), np.argsort(array, kind="stable", axis=-1))

@@ -79,6 +79,28 @@ class DTypeError(TgError, TypeError, RuntimeError):
         return f"{text}; {self.hint}" if self.hint else text
 
 
+class IndexDTypeError(DTypeError, IndexError):
+    """Values as an index that are neither integers nor bool; NumPy has an `IndexError` here."""
+
+
+class NegativePowerError(TgError, ValueError, RuntimeError):
+    """Integers to the power of a negative number, which is no integer.
+
+    NumPy has a `ValueError` here, PyTorch a `RuntimeError`: code that expects either catches this.
+    """
+
+    def __init__(self, *, dtype: object, exponent: int) -> None:
+        self.dtype = dtype
+        self.exponent = exponent
+        super().__init__(dtype, exponent)
+
+    def explain(self) -> str:
+        return (
+            f"{self.dtype} to the power {self.exponent}: it is no integer; "
+            f"cast to a float first, or use the exponent {float(self.exponent)} on floats"
+        )
+
+
 class UnknownDTypeError(TgError, KeyError):
     """A dtype name that does not exist."""
 

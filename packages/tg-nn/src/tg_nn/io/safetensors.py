@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import safetensors
@@ -89,8 +91,8 @@ def safe_save(
         raise
 
 
-def safe_load(source: str | Path | bytes, device: str | None = None) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, or of its bytes, by name.
+def safe_load(source: str | Path | bytes | Tensor, device: str | None = None) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, or of its bytes (also in a Tensor), by name.
 
     Raises `FileFormatError` for a file that is cut off or damaged, `OSError` for one that cannot
     be read.
@@ -98,6 +100,8 @@ def safe_load(source: str | Path | bytes, device: str | None = None) -> dict[str
     >>> safe_load("weights.safetensors")["weight"].shape
     (2,)
     """
+    if isinstance(source, Tensor):
+        source = bytes(source.data())
     name = "<bytes>" if isinstance(source, bytes) else str(source)
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
     try:
@@ -115,20 +119,28 @@ def safe_load(source: str | Path | bytes, device: str | None = None) -> dict[str
     return loaded
 
 
-def safe_load_metadata(path: str | Path) -> dict[str, object]:
+def safe_load_metadata(source: str | Path | bytes | Tensor) -> dict[str, object]:
     """The header of a safetensors file: dtype, shape and place of each tensor, and `__metadata__`.
 
-    Raises `FileFormatError` when the header is not there or damaged.
+    `source` is a path, or the bytes of a file (also in a Tensor). Raises `FileFormatError` when the
+    header is not there or damaged.
     """
-    file_size = Path(path).stat().st_size
-    with open(path, "rb") as file:
-        length_field = file.read(LENGTH_BYTES)
-        length = int.from_bytes(length_field, "little")
-        limit = min(file_size - LENGTH_BYTES, MAX_HEADER_BYTES)
-        if len(length_field) < LENGTH_BYTES or length > limit:
-            reason = f"the header claims {length} bytes, the file has {file_size}"
-            raise FileFormatError(path=path, expected="safetensors", reason=reason)
-        text = file.read(length)
+    if isinstance(source, Tensor):
+        source = bytes(source.data())
+    if isinstance(source, bytes):
+        return _header("<bytes>", io.BytesIO(source), len(source))
+    with open(source, "rb") as file:
+        return _header(str(source), file, Path(source).stat().st_size)
+
+
+def _header(path: str, file: BinaryIO, file_size: int) -> dict[str, object]:
+    length_field = file.read(LENGTH_BYTES)
+    length = int.from_bytes(length_field, "little")
+    limit = min(file_size - LENGTH_BYTES, MAX_HEADER_BYTES)
+    if len(length_field) < LENGTH_BYTES or length > limit:
+        reason = f"the header claims {length} bytes, the file has {file_size}"
+        raise FileFormatError(path=path, expected="safetensors", reason=reason)
+    text = file.read(length)
     try:
         header = json.loads(text)
     except ValueError as error:

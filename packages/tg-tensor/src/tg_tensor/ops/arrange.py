@@ -105,7 +105,7 @@ class ArrangeOps(PadOps):
             return self.flip(axes)
         if turns == 1:
             return self.flip(axes[1]).transpose(*axes)
-        return self.flip(axes[0]).transpose(*axes) if turns == 3 else self
+        return self.flip(axes[0]).transpose(*axes) if turns == 3 else self._itself()
 
     # *** shape ***
 
@@ -152,7 +152,7 @@ class ArrangeOps(PadOps):
                 given=axis,
                 expected=f"different places of the {count} axes of the result",
             )
-        value = self
+        value = self.reshape(self.shape)
         for place in wanted:
             value = value.unsqueeze(place)
         return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from tg_uop import DType, Ops, UOp, dtypes
+from tg_uop.errors import ShapeError
 
 from tg_tensor.defaults import DTypeLike, to_dtype
 from tg_tensor.ops.place import PlaceOps
@@ -27,11 +28,19 @@ class ConvertOps(PlaceOps):
     def bitcast(self, dtype: DTypeLike) -> Self:
         """The same bytes seen as `dtype`; another item size changes the last axis.
 
-        Raises `ShapeError` when the bytes of the last axis are no multiple of the item size.
+        Raises `ShapeError` when the bytes of the last axis are no multiple of the item size, and
+        for a number as a dtype of another item size.
         """
         wanted = to_dtype(dtype)
         if wanted is self.dtype:
             return self._seen_as(self.uop, Ops.NOOP)
+        if not self.shape and wanted.itemsize != self.dtype.itemsize:
+            raise ShapeError(
+                op="bitcast",
+                shapes=(self.shape,),
+                reason=f"no axis takes up that {self.dtype} and {wanted} differ in size",
+                hint="reshape(1) first",
+            )
         node = self.uop.bitcast(wanted)
         if wanted.itemsize != self.dtype.itemsize:
             return self._of(node)
@@ -89,4 +98,4 @@ class ConvertOps(PlaceOps):
 
     def bool(self) -> Self:
         """As bool: True where not 0."""
-        return self if self.dtype.is_bool else self.ne(0)
+        return self.cast(dtypes.bool) if self.dtype.is_bool else self.ne(0)

@@ -293,12 +293,16 @@ class FftOps(LinalgOps):
         Axes are those of the Tensor: of pairs name all but the last.
         """
         axes = self._axes(dim)
-        return self.roll([self.shape[a] // 2 for a in axes], list(axes)) if axes else self
+        if not axes:
+            return self._itself()
+        return self.roll([self.shape[a] // 2 for a in axes], list(axes))
 
     def ifftshift(self, dim: int | Sequence[int] | None = None) -> Self:
         """The inverse of `fftshift`."""
         axes = self._axes(dim)
-        return self.roll([-(self.shape[a] // 2) for a in axes], list(axes)) if axes else self
+        if not axes:
+            return self._itself()
+        return self.roll([-(self.shape[a] // 2) for a in axes], list(axes))
 
 
 def _complex_product(values: F, table: F, axis: int) -> F:

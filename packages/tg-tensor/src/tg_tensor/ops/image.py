@@ -15,7 +15,7 @@ from tg_uop import dtypes
 from tg_uop.dtype.value import round_float
 from tg_uop.plain import plain
 
-from tg_tensor.errors import ArgumentError
+from tg_tensor.errors import ArgumentError, UnknownModeError
 from tg_tensor.ops.einsum import EinsumOps
 
 _NEAREST = ("nearest", "nearest-exact")
@@ -294,7 +294,7 @@ def _at_most_one(value: T) -> T:
 
 def _check_mode(mode: str, align_corners: bool, antialias: bool) -> None:
     if mode not in _MODES:
-        raise ArgumentError(
+        raise UnknownModeError(
             op="interpolate", argument="mode", given=mode, expected=f"one of {_MODES}"
         )
     if (align_corners or antialias) and (mode in _NEAREST or mode == "area"):

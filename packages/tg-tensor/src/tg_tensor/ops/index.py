@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from tg_uop import Ops, UOp, dtypes
 from tg_uop.dtype.value import const_value
-from tg_uop.errors import DTypeError, IndexRangeError, ShapeError
+from tg_uop.errors import IndexDTypeError, IndexRangeError, ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
 from tg_uop.methods.indexing import (
     apply_cuts,
@@ -91,7 +91,7 @@ class IndexOps(TensorMovementOps):
         if isinstance(item, bool):
             return self._host_index(np.array(item))
         if isinstance(item, IndexOps) and not (item.dtype.is_int or item.dtype.is_bool):
-            raise DTypeError(
+            raise IndexDTypeError(
                 what="index",
                 dtypes=[item.dtype],
                 reason="an index is an integer or a bool",
@@ -101,7 +101,7 @@ class IndexOps(TensorMovementOps):
 
     def _host_index(self, array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Self:
         if array.dtype.kind not in "iub":
-            raise DTypeError(
+            raise IndexDTypeError(
                 what="index", dtypes=[array.dtype], reason="an index is an integer or a bool"
             )
         device = self.device if isinstance(self.device, str) else self.device[0]

@@ -24,9 +24,13 @@ class JoinOps(ActivateOps):
     def cat(self, *args: Self, dim: int = 0) -> Self:
         """This and other Tensors one after the other along `dim`, in their common dtype.
 
-        As in PyTorch an empty vector, of shape (0,), may stand beside any shape. Raises
-        `ShapeError` when they have no axes or differ in another one.
+        As in PyTorch an empty vector, of shape (0,), may stand beside any shape, and
+        `Tensor.cat([a, b])` takes them in a list. Raises `ShapeError` when they have no axes or
+        differ in another one.
         """
+        if not isinstance(self, JoinOps):
+            first, *others = _joined_list("cat", self, args)
+            return first.cat(*others, dim=dim)
         given = [self, *args]
         dtype = self._common_dtype(*args)
         tensors = _without_empty_vectors(given)
@@ -38,8 +42,12 @@ class JoinOps(ActivateOps):
     def stack(self, *args: Self, dim: int = 0) -> Self:
         """This and other Tensors of the same shape along a new axis.
 
-        Raises `ShapeError` when the shapes differ.
+        `Tensor.stack([a, b])` takes them in a list, as PyTorch does. Raises `ShapeError` when the
+        shapes differ.
         """
+        if not isinstance(self, JoinOps):
+            first, *others = _joined_list("stack", self, args)
+            return first.stack(*others, dim=dim)
         axis = self._axis(dim, extra=1)
         for other in args:
             if other.shape != self.shape:
@@ -152,9 +160,10 @@ class JoinOps(ActivateOps):
         """At most `chunks` parts of one length along `dim`, the last perhaps shorter."""
         if chunks <= 0:
             raise ArgumentError(op="chunk", argument="chunks", given=chunks, expected="1 or more")
-        total = self.shape[self._axis_of_part("chunk", dim)]
+        axis = self._axis_of_part("chunk", dim)
+        total = self.shape[axis]
         if total == 0:
-            return (self,) * chunks
+            return tuple(self._part(axis, 0, 0) for _ in range(chunks))
         return self.split(-(-total // chunks), dim)
 
     def tensor_split(self, where: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
@@ -262,6 +271,18 @@ J = TypeVar("J", bound=JoinOps)
 
 def _one_or_all(tensors: list[J]) -> J | tuple[J, ...]:
     return tensors[0] if len(tensors) == 1 else tuple(tensors)
+
+
+def _joined_list(op: str, given: object, others: Sequence[object]) -> list[J]:
+    """The Tensors of a list, which stands in the place of the first Tensor.
+
+    Raises `ArgumentError` for anything else.
+    """
+    parts = list(given) if isinstance(given, list | tuple) and not others else []
+    if not parts or not all(isinstance(part, JoinOps) for part in parts):
+        shown = (given, *others) if others else given
+        raise ArgumentError(op=op, argument="tensors", given=shown, expected="Tensors, or a list")
+    return parts
 
 
 def _without_empty_vectors(tensors: list[J]) -> list[J]:

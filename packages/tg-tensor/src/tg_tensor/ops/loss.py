@@ -26,7 +26,7 @@ class LossOps(LayerNormOps):
         if reduction == "sum":
             return self.sum()
         if reduction == "none":
-            return self
+            return self._itself()
         expected = "'mean', 'sum' or 'none'"
         raise ArgumentError(op="loss", argument="reduction", given=reduction, expected=expected)
 

@@ -9,7 +9,7 @@ from typing import Self
 from tg_uop import UOp, dtypes
 from tg_uop.plain import plain, plain_sequence
 
-from tg_tensor.errors import ArgumentError
+from tg_tensor.errors import ArgumentError, UnknownModeError
 from tg_tensor.ops.core import number
 from tg_tensor.ops.join import JoinOps
 
@@ -34,7 +34,7 @@ class PadOps(JoinOps):
         """
         if mode not in _MODES:
             expected = f"one of {_MODES}"
-            raise ArgumentError(op="pad", argument="mode", given=mode, expected=expected)
+            raise UnknownModeError(op="pad", argument="mode", given=mode, expected=expected)
         pairs = _pairs(padding, self.ndim)
         if any(isinstance(amount, UOp) for pair in pairs for amount in pair):
             return self._pad_value(pairs, value)

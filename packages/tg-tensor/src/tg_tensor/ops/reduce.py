@@ -94,7 +94,7 @@ class TensorReduceOps(ScatterOps):
     def _running(self, op: Ops, axis: int) -> Self:
         """Each element combined with all before it on an axis."""
         if not self.shape or self.numel() == 0:
-            return self
+            return self._itself()
         place = self._axis(axis)
         moved = self.transpose(place, -1)
 
@@ -118,7 +118,7 @@ class TensorReduceOps(ScatterOps):
         """Each element the logarithm of the sum of exponentials up to it, without overflow."""
         x = self._as_float()
         if not x.shape or x.numel() == 0:
-            return x
+            return x._itself()
         place = x._axis(axis)
         moved = x.transpose(place, -1)
 

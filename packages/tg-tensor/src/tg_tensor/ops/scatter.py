@@ -88,7 +88,7 @@ class ScatterOps(IndexOps):
             expected = "None, 'add' or 'multiply'"
             raise ArgumentError(op="scatter", argument="reduce", given=reduce, expected=expected)
         if 0 in index.shape:
-            return self
+            return self._itself()
         hits, sources = self._scatter_parts(axis, index, source)
         turn = self._iota(index.shape[axis], self.device, dtypes.int32) + 1
         last = hits.where(turn, 0).max(-1, keepdim=True)
@@ -130,7 +130,7 @@ class ScatterOps(IndexOps):
         axis = self._axis(dim)
         source = self._scatter_source("scatter_reduce", axis, index, src)
         if 0 in index.shape:
-            return self
+            return self._itself()
         hits, sources = self._scatter_parts(axis, index, source)
         touched = self._spread_back(axis, hits.any(-1))
         if reduce in ("sum", "mean"):

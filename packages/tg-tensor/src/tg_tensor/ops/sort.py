@@ -1,4 +1,5 @@
-"""Sorting: short axes by rank, long ones by a bitonic network (Batcher, 1968).
+"""Sorting: short axes by rank, long ones by merging on a processor, elsewhere by a bitonic network
+(Batcher, 1968).
 
 A key and its position are packed into one 64-bit integer, so all keys differ and any network sorts
 stably; a 64-bit key is sorted by its low and then by its high half.
@@ -11,10 +12,14 @@ from typing import Self
 
 from tg_uop import UOp, dtypes
 
+from tg_tensor.algorithms.calls import run_kernel
+from tg_tensor.algorithms.merging import merge_sort_kernel, passes_of
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.pool import PoolOps
 
 _LONGEST_BY_RANK = 128
+# a network of more stages takes longer to build and compile than one thread takes to merge
+_LONGEST_BY_NETWORK = 256
 _POSITION_BITS = 31
 
 
@@ -32,7 +37,7 @@ class SortOps(PoolOps):
         NaN counts as largest.
         """
         if not self.shape:
-            return self, self._of(self.ufix(0).uop.cast(dtypes.default_int))
+            return self._itself(), self._of(self.ufix(0).uop.cast(dtypes.default_int))
         order = self.argsort(dim, descending)
         return self.gather(dim, order), order
 
@@ -92,7 +97,8 @@ class SortOps(PoolOps):
         packed = (self.cast(dtypes.int64) << _POSITION_BITS) + position
         if count <= _LONGEST_BY_RANK:
             return packed._order_by_rank()
-        ordered = packed._sorted_by_network()
+        merges = count > _LONGEST_BY_NETWORK and self._is_on_processor()
+        ordered = packed._merged() if merges else packed._sorted_by_network()
         return (ordered & ((1 << _POSITION_BITS) - 1)).cast(dtypes.int32)
 
     def _order_by_rank(self) -> Self:
@@ -105,6 +111,20 @@ class SortOps(PoolOps):
         position = self._iota(count, self.device, dtypes.int32)
         found = hits.where(position, 0)
         return found._only_one(found.ndim - 1)
+
+    def _is_on_processor(self) -> bool:
+        """Whether one thread is fast here, and all sizes are known."""
+        known = all(isinstance(size, int) for size in self.shape)
+        return known and isinstance(self.device, str) and self.device.split(":")[0] == "CPU"
+
+    def _merged(self) -> Self:
+        """The last axis sorted by one kernel."""
+        count = self.shape[-1]
+        batch = math.prod(self.shape[:-1])
+        rooms = [((2, batch, count), self.dtype), ((batch, 1), dtypes.int32)]
+        halves = run_kernel(merge_sort_kernel, rooms, self.reshape((batch, count)).uop)[0]
+        last = passes_of(count) % 2
+        return self._of(halves)._part(0, last, last + 1).reshape(self.shape)
 
     def _sorted_by_network(self) -> Self:
         """The last axis sorted: each stage compares disjoint pairs."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from tg_uop.dtype.dtype import DType, dtypes
+from tg_uop.errors import NegativePowerError
 from tg_uop.ir.ops import Ops
 from tg_uop.methods.arithmetic import ArithmeticMixin, Operand
 from tg_uop.methods.error_function import erf_double
@@ -20,6 +21,15 @@ from tg_uop.methods.error_function import erf_double
 H = TypeVar("H", bound="MathMixin")
 P = ParamSpec("P")
 
+# pi in parts, and below how many half turns their products with these are exact
+_PI_PARTS = (3.140625, 9.67502593994140625e-4, 1.509957990978376432e-7)
+_EXACT_TURNS = 4096.0
+_PI_PARTS_DOUBLE = (
+    3.14159250259399414062,
+    1.50995788317231927067e-7,
+    1.07806057163162381058e-14,
+)
+_EXACT_TURNS_DOUBLE = 2.0**27
 _ERF_NEAR = (
     7.853861353153693e-5,
     -8.010193625184903e-4,
@@ -198,7 +208,8 @@ class MathMixin(ArithmeticMixin):
     def pow(self, x: Operand, reverse: bool = False) -> Self:
         """This value to the power `x`.
 
-        Small whole exponents become products, so negative bases and integers are exact.
+        Small whole exponents become products, so negative bases and integers are exact. Raises
+        `NegativePowerError` for an integer to the power of a negative whole number.
         """
         base, exponent = self._in_order(x, reverse)
         if not reverse and isinstance(x, int | float) and not isinstance(x, bool):
@@ -215,12 +226,14 @@ class MathMixin(ArithmeticMixin):
         small = exponent == int(exponent) if math.isfinite(exponent) else False
         if small and 0 <= exponent <= _LARGEST_UNROLLED_POWER:
             return self._repeated_product(int(exponent))
-        if small and -_LARGEST_UNROLLED_POWER <= exponent < 0:
+        if small and -_LARGEST_UNROLLED_POWER <= exponent < 0 and self._number_type().is_float:
             return self._repeated_product(-int(exponent)).reciprocal()
         if self._number_type().is_float:
             return self.alu(Ops.POW, self.ufix(float(exponent)))
         if small and exponent > 0:
             return self._integer_power(self.ufix(int(exponent)))
+        if small:
+            raise NegativePowerError(dtype=self._number_type(), exponent=int(exponent))
         return self._as_float()._constant_power(exponent)
 
     def _repeated_product(self, count: int) -> Self:
@@ -230,6 +243,8 @@ class MathMixin(ArithmeticMixin):
             return self.alu(Ops.POW, self.ufix(0.0))
         if count == 0:
             return self.const_like(1)
+        if count == 1:
+            return self._itself()
         result: Self | None = None
         square = self
         while count:
@@ -261,9 +276,28 @@ class MathMixin(ArithmeticMixin):
 
     @rounded_once
     def cos(self) -> Self:
-        """The cosine: halving an angle is exact, adding a quarter turn to a large one is not."""
-        half = (self._as_float() * 0.5).sin()
-        return 1 - half * half * 2
+        """The cosine.
+
+        Near its zeros the angle to the next of them is taken, with pi in three parts whose products
+        with odd numbers of quarter turns are exact (Cody and Waite, 1980). Of large angles that
+        would lose digits: half of one is exact, and cos x = 1 - 2 sin^2 (x / 2).
+        """
+        x = self._as_float()
+        parts, limit = (
+            (_PI_PARTS_DOUBLE, _EXACT_TURNS_DOUBLE)
+            if x._number_type() is dtypes.float64
+            else (_PI_PARTS, _EXACT_TURNS)
+        )
+        whole = (x.detach() * (1 / math.pi) - 0.5).round()
+        turns = whole + 0.5
+        is_near = turns.abs() < limit
+        rest = x
+        for part in parts:
+            rest = rest - turns * part
+        sine = is_near.where(rest, x * 0.5).sin()
+        half = whole * 0.5
+        near = half.ne(half.alu(Ops.TRUNC)).where(sine, -sine)
+        return is_near.where(near, 1 - sine * sine * 2)
 
     @rounded_once
     def tan(self) -> Self:
@@ -389,7 +423,7 @@ class MathMixin(ArithmeticMixin):
 
     def floor(self) -> Self:
         """Rounded toward minus infinity."""
-        return self._floor() if self._number_type().is_float else self
+        return self._floor() if self._number_type().is_float else self._itself()
 
     def ceil(self) -> Self:
         """Rounded toward infinity."""

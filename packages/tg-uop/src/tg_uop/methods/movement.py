@@ -136,7 +136,7 @@ class MovementMixin:
         if dim is None:
             return self.reshape(tuple(s for s in self.shape if not _is_one(s)))
         if not self.shape:
-            return self
+            return self.reshape(())
         axes = {self._axis(d) for d in plain_sequence(dim)}  # type: ignore[arg-type]
         kept = (s for i, s in enumerate(self.shape) if i not in axes or not _is_one(s))
         return self.reshape(tuple(kept))
@@ -163,7 +163,7 @@ class MovementMixin:
         order = list(range(self.ndim))
         first, second = self._axis(dim0), self._axis(dim1)
         if not order:
-            return self
+            return self.permute(())
         order[first], order[second] = order[second], order[first]
         return self.permute(order)
 
@@ -253,7 +253,8 @@ class MovementMixin:
             )
         pairs = zip(wanted, self.shape, strict=True)
         after = (0 if dim is None else dim - size for dim, size in pairs)  # type: ignore[operator]
-        return self._pad_zeros([(0, count) for count in after])
+        padded = self._pad_zeros([(0, count) for count in after])
+        return self.reshape(self.shape) if padded is self else padded
 
     def repeat(self, repeats: int | Sequence[int], *args: int) -> Self:
         """Copies side by side along each axis, axes in front added as needed.

@@ -52,7 +52,7 @@ class ReduceMixin(BroadcastMixin):
         if any(isinstance(shape[a], int) and shape[a] == 0 for a in useful):
             result = self._combined_nothing(op, useful)
         else:
-            result = self._reduce(op, useful) if useful else self
+            result = self._reduce(op, useful) if useful else self._itself()
         if keepdim or not axes:
             return result
         return result.reshape(tuple(s for i, s in enumerate(shape) if i not in axes))
@@ -91,10 +91,7 @@ class ReduceMixin(BroadcastMixin):
         inner_type = sum_acc_dtype(result_type)
         source = self if inner_type is given else self.cast(inner_type)
         result = source._combine(op, axis, keepdim)
-        # of nothing to combine, cast makes another value
-        return (
-            result.cast(result_type) if result is self or result_type is not inner_type else result
-        )
+        return result if result_type is inner_type else result.cast(result_type)
 
     # *** order ***
 
