@@ -95,6 +95,35 @@ MISTAKES = (
         "The first call of a step runs as usual; the second is captured, and raises.",
     ),
     Mistake(
+        "Tensors of different shapes in a row",
+        "Tensor.cat(Tensor.rand(2, 3), Tensor.rand(3, 4))",
+        "All axes but the one along which they are joined must agree.",
+    ),
+    Mistake(
+        "Channels that a convolution does not have",
+        "Tensor.rand(1, 4, 8, 8).conv2d(Tensor.rand(16, 3, 3, 3))",
+        "The weight has the shape (out, in / groups, height, width).",
+    ),
+    Mistake(
+        "A value that does not fit where it is written",
+        "weights = Tensor.zeros(2, 3).contiguous()\nweights.assign(Tensor.zeros(3, 2))",
+        "`assign` broadcasts, but never reshapes.",
+    ),
+    Mistake(
+        "A number that a dtype cannot hold",
+        'Tensor([1, 300], dtype="uint8")',
+        'Nothing wraps on the way in. `Tensor([1, 300]).cast("uint8")` says that it is meant to.',
+    ),
+    Mistake(
+        "An integer to a negative power",
+        "Tensor([2, 4]) ** -1",
+    ),
+    Mistake(
+        "A variable out of its range",
+        'Variable("length", 1, 128).bind(200)',
+        "The kernels are made for the range, so the range is checked.",
+    ),
+    Mistake(
         "A step without gradients",
         "weight = Tensor([1.0], requires_grad=True)\n"
         "with Tensor.train():\n"
@@ -123,7 +152,7 @@ made. All programs begin with
 
 ```python
 from tg_nn.optim import SGD
-from tg_tensor import Tensor, TinyJit
+from tg_tensor import Tensor, TinyJit, Variable
 from tg_uop.context import Context
 ```
 """
