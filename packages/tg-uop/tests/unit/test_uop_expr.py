@@ -62,3 +62,9 @@ def test_long_expressions_name_what_repeats() -> None:
     assert len(text) < 2000
     assert "(t0:=" in text
     assert "t59" not in text.split(":=")[0]
+
+
+def test_a_factor_that_is_a_quotient_keeps_its_parentheses() -> None:
+    x, y = UOp.variable("x", 0, 9), UOp.variable("y", 1, 9)
+    for op, text in ((Ops.IDIV, "x*(x//y)"), (Ops.MOD, "x*(x%y)")):
+        assert x.alu(Ops.MUL, x.alu(op, y)).render(simplify=False) == text

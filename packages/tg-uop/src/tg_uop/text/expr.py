@@ -40,6 +40,7 @@ INFIX = {
     Ops.IDIV: Infix("//", 7),
     Ops.MOD: Infix("%", 7),
 }
+_QUOTIENTS = frozenset((Ops.FDIV, Ops.IDIV, Ops.MOD))
 PREFIX_STRENGTH = 8
 ATOM = 9
 
@@ -114,7 +115,8 @@ def _infix(node: UOp, strength: int) -> list[Token]:
         subtracted = _subtracted(right)
         if subtracted is not None:
             return _parenthesized([(left, own), "-", *subtracted], own, strength)
-    regroups = associative and not node.dtype.is_float
+    # x*(y//z) is not (x*y)//z
+    regroups = associative and not node.dtype.is_float and right.op not in _QUOTIENTS
     # `a<b==c` would read as two comparisons of b
     left_strength = own + 1 if node.op in GroupOp.Comparison else own
     tokens: list[Token] = [(left, left_strength), sign, (right, own if regroups else own + 1)]
