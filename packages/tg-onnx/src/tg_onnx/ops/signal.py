@@ -95,8 +95,8 @@ def stft(
     frames = real.unfold(1, length, step).transpose(-1, -2)
     if window is not None:
         short = length - int(window.shape[0])
-        # a window that is shorter stands in the middle of its frame
-        whole = window.pad(((short // 2, short - short // 2),)) if short else window
+        # a window that is shorter stands at the start of its frame
+        whole = window.pad(((0, short),)) if short else window
         frames = frames * whole.cast(frames.dtype).reshape(length, 1)
     return transformed(frames, None, 2, False, bool(onesided) and int(real.shape[-1]) == 1)
 
