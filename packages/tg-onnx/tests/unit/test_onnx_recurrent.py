@@ -187,3 +187,17 @@ def test_quantized_weights(direction):
     for name, reference in zip(OUTPUTS["LSTM"], expected, strict=True):
         # a last place of a sum can move a state to the next code
         np.testing.assert_allclose(found[name].numpy(), reference, atol=0.02)
+
+
+def test_zero_points_of_the_state():
+    rng = np.random.default_rng(4)
+    x = Tensor(rng.standard_normal((5, 2, 4)).astype(np.float32))
+    codes = [Tensor(rng.integers(0, 255, (1, 32, size)).astype(np.uint8)) for size in (4, 8)]
+    scales = [Tensor(np.full((1, 32), scale, np.float32)) for scale in (0.01, 0.003)]
+    zeros = [Tensor(np.full((1, 32), zero, np.float32)) for zero in (120.0, 131.0)]
+    weights = Weights(*codes, None, None, *scales, *zeros)
+    layer = layer_of("LSTM", "forward", is_quantized=True)
+    found = run_in_kernel(layer, x, weights, None, [None, None])
+    expected = run_steps(layer, x, weights, None, [None, None])
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), atol=0.01)
