@@ -5,32 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
-from tg_tensor import dtypes
+from tg_tensor.interop.numpy import numpy_dtype
 from tg_uop import DType
 
 from tg_onnx.errors import ModelInputError
+from tg_onnx.host import NARROW_DTYPES
 from tg_onnx.model import ValueInfo
 from tg_onnx.proto import Array
-
-NUMPY_DTYPES: dict[DType, np.dtype[np.generic]] = {
-    dtypes.float32: np.dtype(np.float32),
-    dtypes.float64: np.dtype(np.float64),
-    dtypes.float16: np.dtype(np.float16),
-    dtypes.bfloat16: np.dtype(ml_dtypes.bfloat16),
-    dtypes.fp8e4m3: np.dtype(ml_dtypes.float8_e4m3fn),
-    dtypes.fp8e5m2: np.dtype(ml_dtypes.float8_e5m2),
-    dtypes.int8: np.dtype(np.int8),
-    dtypes.int16: np.dtype(np.int16),
-    dtypes.int32: np.dtype(np.int32),
-    dtypes.int64: np.dtype(np.int64),
-    dtypes.uint8: np.dtype(np.uint8),
-    dtypes.uint16: np.dtype(np.uint16),
-    dtypes.uint32: np.dtype(np.uint32),
-    dtypes.uint64: np.dtype(np.uint64),
-    dtypes.bool: np.dtype(np.bool_),
-}
 
 
 def example_inputs(
@@ -51,7 +33,7 @@ def example_inputs(
 def _example(
     info: ValueInfo, sizes: Mapping[str, int], default: int, rng: np.random.Generator
 ) -> Array:
-    dtype = None if info.dtype is None else NUMPY_DTYPES.get(info.dtype)
+    dtype = None if info.dtype is None else _dtype_of(info.dtype)
     if dtype is None or info.shape is None:
         raise ModelInputError(
             name=info.name, reason="no values can be made up for it", expected=str(info)
@@ -60,6 +42,11 @@ def _example(
     if dtype.kind in "iub":
         return rng.integers(0, 2, shape).astype(dtype)
     return rng.standard_normal(shape).astype(dtype)
+
+
+def _dtype_of(dtype: DType) -> np.dtype[np.generic] | None:
+    narrow = NARROW_DTYPES.get(dtype)
+    return numpy_dtype(dtype) if narrow is None else narrow
 
 
 def saved_inputs(path: Path) -> dict[str, Array]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from inspect import Parameter, signature
 
 import numpy as np
 from tg_tensor import Tensor
@@ -19,7 +17,7 @@ from tg_onnx.model import Node
 from tg_onnx.ops import OPERATOR_MODULES
 from tg_onnx.plan import BUILT_IN, Plan, all_constants
 from tg_onnx.proto import Array
-from tg_onnx.registry import Implementation, Operator
+from tg_onnx.registry import Operator, keywords_of
 
 assert OPERATOR_MODULES, "importing the operators registers them"
 
@@ -270,15 +268,9 @@ def _built_in(node: Node, inputs: list[Value]) -> Array:
     return shape[start:end]  # type: ignore[misc]
 
 
-@cache
-def _keywords(function: Implementation) -> frozenset[str]:
-    parameters = signature(function).parameters.values()
-    return frozenset(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY)
-
-
 def _attributes(node: Node, found: Operator) -> dict[str, object]:
     """The node's attributes; refuses those that the implementation does not know."""
-    known = _keywords(found.run)
+    known = keywords_of(found.run)
     unknown = sorted(node.attributes.keys() - known)
     if unknown:
         raise UnsupportedOperatorError(

@@ -71,7 +71,6 @@ HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
                 "StringNormalizer",
                 "StringSplit",
                 "TfIdfVectorizer",
-                "Unique",
             )
         ),
         *(

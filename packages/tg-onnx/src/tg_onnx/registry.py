@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from inspect import Parameter, signature
 from typing import TypeVar
 
@@ -33,9 +34,14 @@ class Operator:
     @property
     def attributes(self) -> frozenset[str]:
         """The attributes that it takes."""
-        parameters = signature(self.run).parameters.values()
-        names = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY}
-        return frozenset(names - {"n_outputs"})
+        return keywords_of(self.run) - {"n_outputs"}
+
+
+@cache
+def keywords_of(run: Implementation) -> frozenset[str]:
+    """What an implementation takes by keyword: its attributes, and `n_outputs` if it asks."""
+    parameters = signature(run).parameters.values()
+    return frozenset(p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY)
 
 
 OPERATORS: dict[tuple[str, str], list[Operator]] = {}

@@ -8,6 +8,7 @@ from functools import cache
 
 from onnx import defs
 
+from tg_onnx.check import schema_of
 from tg_onnx.contrib import CONTRIB_MODULES
 from tg_onnx.host import HOST_ONLY
 from tg_onnx.model import Graph, Node
@@ -41,9 +42,8 @@ def how_it_runs(domain: str, operator: str, opset: int) -> str:
 
 
 def _has_function(domain: str, operator: str, opset: int) -> bool:
-    try:
-        schema = defs.get_schema(operator, opset, domain)
-    except defs.SchemaError:
+    schema = schema_of(operator, opset, domain)
+    if schema is None:
         return False
     kinds = ("has_function", "has_context_dependent_function")
     return any(getattr(schema, kind) for kind in kinds)

@@ -10,22 +10,11 @@ from tg_uop import DType
 
 from tg_onnx.contrib.fused import DOMAIN
 from tg_onnx.contrib.rotary import rotate
+from tg_onnx.ops.attention import with_heads, without_heads
 from tg_onnx.registry import operator
 
 MASKED = -10000.0
 """What is added to scores that a mask takes out, unless a node says otherwise."""
-
-
-def split_heads(x: Tensor, heads: int) -> Tensor:
-    """(batch, heads, length, size) of (batch, length, heads * size)."""
-    batch, length, width = (int(size) for size in x.shape)
-    return x.reshape(batch, length, heads, width // heads).transpose(1, 2)
-
-
-def join_heads(x: Tensor) -> Tensor:
-    """(batch, length, heads * size) of (batch, heads, length, size)."""
-    batch, heads, length, size = (int(n) for n in x.shape)
-    return x.transpose(1, 2).reshape(batch, length, heads * size)
 
 
 def causal(scores: Tensor, past: int) -> Tensor:
@@ -42,11 +31,12 @@ def scaled_scores(q: Tensor, k: Tensor, scale: float) -> Tensor:
     return (q.float() @ k.float().transpose(-2, -1)) * factor
 
 
-def padding_bias(mask: Tensor, batch: int, queries: int, keys: int, filter_value: float) -> Tensor:
+def padding_bias(mask: Tensor, scores: Tensor, filter_value: float) -> Tensor:
     """What a mask of lengths, of keys, or of queries by keys adds to the scores.
 
     One number for a batch is the count of its keys; a second for each is where they begin.
     """
+    batch, _, queries, keys = (int(size) for size in scores.shape)
     if mask.ndim == 1:
         places = Tensor.arange(keys, device=mask.device)
         seen = places < mask[:batch].reshape(batch, 1)
@@ -60,6 +50,24 @@ def padding_bias(mask: Tensor, batch: int, queries: int, keys: int, filter_value
     else:
         seen = (mask != 0)[:, :, keys - queries : keys, :keys]
     return seen.where(0.0, filter_value)
+
+
+def _masked_scores(
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None,
+    bias: Tensor | None,
+    past_keys: int | None,
+    scale: float,
+    filter_value: float,
+) -> Tensor:
+    """The scores of all keys. `past_keys` is None where queries see keys after them too."""
+    scores = scaled_scores(q, k, scale)
+    if mask is not None:
+        scores = scores + padding_bias(mask, scores, filter_value)
+    if past_keys is not None:
+        scores = causal(scores, past_keys)
+    return scores if bias is None else scores + bias.float()
 
 
 def attend(scores: Tensor, v: Tensor, dtype: DType) -> Tensor:
@@ -95,20 +103,14 @@ def attention(
         projected = projected + bias
     third = int(weights.shape[1]) // 3
     sizes = list(qkv_hidden_sizes) if qkv_hidden_sizes else [third] * 3
-    q, k, v = (split_heads(part, num_heads) for part in projected.split(sizes, -1))
+    q, k, v = (with_heads(part, num_heads) for part in projected.split(sizes, -1))
     before = 0
     if past is not None:
         before = int(past.shape[3])
         k, v = past[0].cat(k, dim=2), past[1].cat(v, dim=2)
-    scores = scaled_scores(q, k, scale)
-    if mask is not None:
-        batch, queries, keys = int(x.shape[0]), int(q.shape[2]), int(k.shape[2])
-        scores = scores + padding_bias(mask, batch, queries, keys, mask_filter_value)
-    if unidirectional:
-        scores = causal(scores, before)
-    if attention_bias is not None:
-        scores = scores + attention_bias.float()
-    y = join_heads(attend(scores, v, x.dtype))
+    past_keys = before if unidirectional else None
+    scores = _masked_scores(q, k, mask, attention_bias, past_keys, scale, mask_filter_value)
+    y = without_heads(attend(scores, v, x.dtype))
     return y if n_outputs == 1 else (y, Tensor.stack(k, v, dim=0))
 
 
@@ -121,14 +123,14 @@ def _heads_of(
     elif key is None:
         raise ValueError("there are no keys")
     elif key.ndim == 5:
-        q = split_heads(query, heads)
+        q = with_heads(query, heads)
         k, v = (key[:, :, :, i].transpose(1, 2) for i in range(2))
     else:
         if value is None:
             raise ValueError("there are no values")
-        q = split_heads(query, heads)
-        k = key if key.ndim == 4 else split_heads(key, heads)
-        v = value if value.ndim == 4 else split_heads(value, heads)
+        q = with_heads(query, heads)
+        k = key if key.ndim == 4 else with_heads(key, heads)
+        v = value if value.ndim == 4 else with_heads(value, heads)
     if bias is None:
         return q, k, v
     widths = [heads * int(part.shape[-1]) for part in (q, k, v)]
@@ -166,15 +168,9 @@ def multi_head_attention(
     if past_key is not None and past_value is not None:
         before = int(past_key.shape[2])
         k, v = past_key.cat(k, dim=2), past_value.cat(v, dim=2)
-    scores = scaled_scores(q, k, scale)
-    if key_mask is not None:
-        batch, queries, keys = int(q.shape[0]), int(q.shape[2]), int(k.shape[2])
-        scores = scores + padding_bias(key_mask, batch, queries, keys, mask_filter_value)
-    if unidirectional:
-        scores = causal(scores, before)
-    if attention_bias is not None:
-        scores = scores + attention_bias.float()
-    y = join_heads(attend(scores, v, query.dtype))
+    past_keys = before if unidirectional else None
+    scores = _masked_scores(q, k, key_mask, attention_bias, past_keys, scale, mask_filter_value)
+    y = without_heads(attend(scores, v, query.dtype))
     return y, k, v, scores.cast(query.dtype)
 
 
@@ -196,4 +192,4 @@ def rotary_embedding(
         return rotate(x, positions, cos, sin, interleaved)
     size = 2 * int(cos.shape[1])
     heads = num_heads or int(x.shape[-1]) // (rotary_embedding_dim or size)
-    return join_heads(rotate(split_heads(x, heads), positions, cos, sin, interleaved))
+    return without_heads(rotate(with_heads(x, heads), positions, cos, sin, interleaved))

@@ -6,6 +6,7 @@ import numpy as np
 from tg_tensor import Tensor, dtypes
 
 from tg_onnx.contrib.fused import DOMAIN
+from tg_onnx.ops.quantize import repeated
 from tg_onnx.ops.shape import axis_of
 from tg_onnx.proto import Array
 from tg_onnx.registry import operator
@@ -90,12 +91,6 @@ def gather_block_quantized(
         table, packed = _codes(zeros, bits)
         table = unpacked(table, bits) if packed and in_bytes else table
         table = table.shrink(tuple((0, int(n)) for n in scales.shape))
-        offset = _repeated(table.float(), along, block_size, int(codes.shape[along]))[places]
-    steps = _repeated(scales.float(), along, block_size, int(codes.shape[along]))
+        offset = repeated(table.float(), along, block_size, int(codes.shape[along]))[places]
+    steps = repeated(scales.float(), along, block_size, int(codes.shape[along]))
     return ((codes[places].float() - offset) * steps[places]).cast(scales.dtype)
-
-
-def _repeated(x: Tensor, axis: int, block: int, size: int) -> Tensor:
-    """A value of each block for each of its elements."""
-    each = x.repeat_interleave(block, axis)
-    return each.shrink(tuple((0, size) if i == axis else None for i in range(x.ndim)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from tg_tensor import Tensor
 
-from tg_onnx.contrib.attention import join_heads, scaled_scores, split_heads
+from tg_onnx.contrib.attention import scaled_scores
 from tg_onnx.contrib.fused import DOMAIN
 from tg_onnx.contrib.rotary import rotate
+from tg_onnx.ops.attention import shared, with_heads, without_heads
 from tg_onnx.proto import Array
 from tg_onnx.registry import operator
 
@@ -63,8 +64,7 @@ def group_query_attention(
         size = max(room, int(past_key.shape[2]))
         k, v = _appended(past_key, k, starts, size), _appended(past_value, v, starts, size)
     group = num_heads // kv_num_heads
-    many_k, many_v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
-    scores = scaled_scores(q, many_k, scale)
+    scores = scaled_scores(q, shared(k, group), scale)
     if softcap:
         scores = (scores / softcap).tanh() * softcap
     if attention_bias is not None:
@@ -72,8 +72,8 @@ def group_query_attention(
         scores = scores + bias.pad((None, None, None, (0, int(k.shape[2]) - int(bias.shape[-1]))))
     scores = _visible(scores, starts, local_window_size)
     shares = _shares(scores, head_sink, smooth_softmax)
-    y = (shares @ many_v.float()).cast(query.dtype)
-    return join_heads(y), k, v
+    y = (shares @ shared(v, group).float()).cast(query.dtype)
+    return without_heads(y), k, v
 
 
 def _projections(
@@ -81,10 +81,10 @@ def _projections(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """By heads; without keys, the queries have keys and values behind them."""
     if key is not None and value is not None:
-        return split_heads(query, heads), split_heads(key, groups), split_heads(value, groups)
+        return with_heads(query, heads), with_heads(key, groups), with_heads(value, groups)
     size = int(query.shape[-1]) // (heads + 2 * groups)
     q, k, v = query.split([heads * size, groups * size, groups * size], -1)
-    return split_heads(q, heads), split_heads(k, groups), split_heads(v, groups)
+    return with_heads(q, heads), with_heads(k, groups), with_heads(v, groups)
 
 
 def _places(starts: list[int], length: int, like: Tensor) -> Tensor:

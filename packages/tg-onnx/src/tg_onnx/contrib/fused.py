@@ -6,42 +6,48 @@ from collections.abc import Callable, Sequence
 
 from tg_tensor import Tensor
 
+from tg_onnx.ops.cells import ACTIVATIONS, with_numbers
 from tg_onnx.ops.neural import conv, gemm
 from tg_onnx.registry import operator
 
 DOMAIN = "com.microsoft"
 
-Activation = Callable[[Tensor, Sequence[float]], Tensor]
+# besides these, the functions of recurrent cells, whose numbers they take in the same order
+OWN_ACTIVATIONS: dict[str, Callable[[Tensor, Sequence[float]], Tensor]] = {
+    "": lambda x, p: x,
+    "Clip": lambda x, p: x.clip(p[0], p[1]),
+    "ParametricSoftplus": lambda x, p: (
+        (x * _parameter(p, 1, 1.0)).softplus() * _parameter(p, 0, 1.0)
+    ),
+}
+OF_CELLS = (
+    "Relu",
+    "Sigmoid",
+    "Tanh",
+    "Softplus",
+    "Softsign",
+    "LeakyRelu",
+    "Elu",
+    "HardSigmoid",
+    "ThresholdedRelu",
+    "ScaledTanh",
+)
 
 
 def _parameter(given: Sequence[float], place: int, default: float) -> float:
     return given[place] if place < len(given) else default
 
 
-ACTIVATIONS: dict[str, Activation] = {
-    "": lambda x, p: x,
-    "Relu": lambda x, p: x.relu(),
-    "Sigmoid": lambda x, p: x.sigmoid(),
-    "Tanh": lambda x, p: x.tanh(),
-    "Softplus": lambda x, p: x.softplus(),
-    "Softsign": lambda x, p: x.softsign(),
-    "LeakyRelu": lambda x, p: x.leaky_relu(_parameter(p, 0, 0.01)),
-    "Elu": lambda x, p: x.elu(_parameter(p, 0, 1.0)),
-    "Clip": lambda x, p: x.clip(p[0], p[1]),
-    "HardSigmoid": lambda x, p: (x * _parameter(p, 0, 0.2) + _parameter(p, 1, 0.5)).clip(0, 1),
-    "ThresholdedRelu": lambda x, p: (x > _parameter(p, 0, 1.0)).where(x, 0),
-    "ParametricSoftplus": lambda x, p: (
-        (x * _parameter(p, 1, 1.0)).softplus() * _parameter(p, 0, 1.0)
-    ),
-    "ScaledTanh": lambda x, p: (x * _parameter(p, 1, 1.0)).tanh() * _parameter(p, 0, 1.0),
-}
-
-
 def activate(x: Tensor, name: str, parameters: Sequence[float]) -> Tensor:
     """An activation by its name. Raises `NotImplementedError` for one that is not known."""
-    if name not in ACTIVATIONS:
-        raise NotImplementedError(f"activation {name!r}; there are {', '.join(ACTIVATIONS)}")
-    return ACTIVATIONS[name](x, parameters)
+    if name in OWN_ACTIVATIONS:
+        return OWN_ACTIVATIONS[name](x, parameters)
+    if name not in OF_CELLS:
+        known = ", ".join([*OWN_ACTIVATIONS, *OF_CELLS])
+        raise NotImplementedError(f"activation {name!r}; there are {known}")
+    function, a, b = with_numbers(name.lower(), list(parameters[:1]), list(parameters[1:2]))
+    found: Tensor = ACTIVATIONS[function](x, a, b)
+    return found
 
 
 def _operand(x: Tensor, transposed: int, batch: int) -> Tensor:
@@ -149,18 +155,20 @@ def nhwc_conv(
     is_first = int(w.shape[1]) == depth and tuple(w.shape[2:]) == kernel
     is_last = int(w.shape[-1]) == depth and tuple(w.shape[1:-1]) == kernel
     weight = w if is_first and not is_last else channels_first(w)
-    y = conv(
+    y = fused_conv(
         channels_first(x),
         weight,
         b,
+        None if z is None else channels_first(z),
         auto_pad=auto_pad,
         dilations=dilations,
         group=group,
         pads=pads,
         strides=strides,
+        activation=activation,
+        activation_params=activation_params,
     )
-    y = channels_last(y)
-    return activate(y if z is None else y + z, activation, activation_params)
+    return channels_last(y)
 
 
 @operator("Gelu", domain=DOMAIN)

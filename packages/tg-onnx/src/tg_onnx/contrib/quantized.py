@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from tg_tensor import Tensor
 
-from tg_onnx.contrib.fused import DOMAIN, channels_first, channels_last
+from tg_onnx.contrib.fused import DOMAIN, channels_first
+from tg_onnx.contrib.fused import channels_last as with_channels_last
 from tg_onnx.ops.pool import average_pool
 from tg_onnx.ops.quantize import (
     dequantize_linear,
@@ -175,10 +176,7 @@ def qlinear_average_pool(
         pads=pads,
         strides=strides,
     )
-    return quantized(_last(means) if channels_last else means, y_scale, y_zero, x)
-
-
-_last = channels_last
+    return quantized(with_channels_last(means) if channels_last else means, y_scale, y_zero, x)
 
 
 @operator("QLinearGlobalAveragePool", domain=DOMAIN)
@@ -234,7 +232,7 @@ def qlinear_conv_contrib(
         pads=pads,
         strides=strides,
     )
-    return _last(y) if channels_last else y
+    return with_channels_last(y) if channels_last else y
 
 
 @operator("QGemm", domain=DOMAIN)

@@ -85,12 +85,15 @@ def cells_of(
         a = alpha[number * each :] if len(alpha) > each else list(alpha)
         b = beta[number * each :] if len(beta) > each else list(beta)
         own = names[number * each : (number + 1) * each]
-        cells.append(Cell(tuple(_with_numbers(name, a, b) for name in own), clip))
+        cells.append(Cell(tuple(with_numbers(name, a, b) for name in own), clip))
     return tuple(cells)
 
 
-def _with_numbers(name: str, alphas: list[float], betas: list[float]) -> tuple[str, float, float]:
-    """A function with its numbers; those given are taken off the lists."""
+def with_numbers(name: str, alphas: list[float], betas: list[float]) -> tuple[str, float, float]:
+    """A function with its numbers; those given are taken off the lists.
+
+    Raises `NotImplementedError` for a function that is not known.
+    """
     if name not in ACTIVATIONS:
         raise NotImplementedError(f"activation {name!r}")
     takes_alpha = name in ALPHA or name == "scaledtanh"

@@ -73,6 +73,22 @@ def as_torch_padding(pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(amount for pair in reversed(pairs) for amount in pair)
 
 
+def conv_window(
+    x: Tensor,
+    w: Tensor,
+    strides: Sequence[int] | None,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    auto_pad: str,
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Strides, dilations and padding of a convolution, as the Tensor methods take them."""
+    kernel = spatial(w)
+    stride = tuple(strides or (1,) * len(kernel))
+    dilation = tuple(dilations or (1,) * len(kernel))
+    pairs = window_padding(spatial(x), kernel, stride, dilation, pads, auto_pad)
+    return stride, dilation, as_torch_padding(pairs)
+
+
 @operator("Conv")
 def conv(
     x: Tensor,
@@ -87,11 +103,7 @@ def conv(
     strides: Sequence[int] | None = None,
 ) -> Tensor:
     """Convolution in any number of dimensions."""
-    kernel = spatial(w)
-    stride = tuple(strides or (1,) * len(kernel))
-    dilation = tuple(dilations or (1,) * len(kernel))
-    pairs = window_padding(spatial(x), kernel, stride, dilation, pads, auto_pad)
-    return x.conv2d(w, b, group, stride, dilation, as_torch_padding(pairs))
+    return x.conv2d(w, b, group, *conv_window(x, w, strides, dilations, pads, auto_pad))
 
 
 @operator("ConvTranspose")

@@ -16,8 +16,7 @@ from tg_onnx.ops.codes import (
     has_sums_of_bytes,
     matmul_of_codes,
 )
-from tg_onnx.ops.neural import as_torch_padding, window_padding
-from tg_onnx.ops.pool import spatial
+from tg_onnx.ops.neural import conv_window
 from tg_onnx.ops.shape import axis_of
 from tg_onnx.proto import DTYPE_OF_ELEMENT
 from tg_onnx.registry import operator
@@ -53,10 +52,13 @@ def aligned(parameter: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
     dim = axis_of(axis, x.ndim)
     if not block:
         return parameter.reshape(tuple(-1 if i == dim else 1 for i in range(x.ndim)))
-    repeated = parameter.repeat_interleave(block, dim)
-    return repeated.shrink(
-        tuple((0, int(x.shape[dim])) if i == dim else None for i in range(x.ndim))
-    )
+    return repeated(parameter, dim, block, int(x.shape[dim]))
+
+
+def repeated(x: Tensor, axis: int, block: int, size: int) -> Tensor:
+    """A value of each block for each of its elements, of which there are `size`."""
+    each = x.repeat_interleave(block, axis)
+    return each.shrink(tuple((0, size) if i == axis else None for i in range(x.ndim)))
 
 
 @operator("DynamicQuantizeLinear", since=11)
@@ -177,16 +179,12 @@ def conv_integer(
     strides: Sequence[int] | None = None,
 ) -> Tensor:
     """Convolution of codes less their zero points, in int32; padding is the zero point."""
-    kernel = spatial(w)
-    stride = tuple(strides or (1,) * len(kernel))
-    dilation = tuple(dilations or (1,) * len(kernel))
-    pairs = window_padding(spatial(x), kernel, stride, dilation, pads, auto_pad)
-    padding = as_torch_padding(pairs)
+    window = conv_window(x, w, strides, dilations, pads, auto_pad)
     terms = math.prod(int(size) for size in w.shape[1:])
     if group == 1 and has_sums_of_bytes(x, w, terms):
 
         def convolve(values: Tensor, weights: Tensor) -> Tensor:
-            return values.conv2d(weights, None, 1, stride, dilation, padding, dtype=dtypes.int32)
+            return values.conv2d(weights, None, 1, *window, dtype=dtypes.int32)
 
         zero = None if x_zero is None else x_zero.reshape(())
         return conv_of_codes(x, w, zero, w_zero, convolve)
@@ -197,7 +195,7 @@ def conv_integer(
     if is_exact:
         # and faster than products of integers that no unit multiplies
         values, weight = values.float(), weight.float()
-    sums = values.conv2d(weight, None, group, stride, dilation, padding)
+    sums = values.conv2d(weight, None, group, *window)
     return sums.cast(dtypes.int32) if is_exact else sums
 
 
