@@ -1,7 +1,7 @@
 """The runtime of tg: devices, memory, command queues and tool chains."""
 
 from tg_runtime.compile.compiler import Compiler
-from tg_runtime.compile.disk_cache import DiskCache, content_key, default_compiler_cache
+from tg_runtime.compile.disk_cache import DiskCache, code_key, content_key, default_compiler_cache
 from tg_runtime.device import Allocator, BufferSpec, Compiled, Device, Memory, Program
 from tg_runtime.hcq.commands import COMMAND_SIZE
 from tg_runtime.hcq.device import HCQCompiled
@@ -35,6 +35,7 @@ __all__ = [
     "ProfileEvent",
     "Program",
     "clear_events",
+    "code_key",
     "content_key",
     "default_compiler_cache",
     "memory_counter",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tg_runtime.compile.compiler import Compiler
-from tg_runtime.compile.disk_cache import CompilerCache, DiskCache, content_key
+from tg_runtime.compile.disk_cache import CompilerCache, DiskCache, code_key, content_key
 from tg_uop.context import Context
 
 
@@ -25,6 +26,28 @@ def test_what_is_put_is_got(cache: DiskCache) -> None:
     assert cache.get(key) == b"binary"
     cache.put(key, b"")
     assert cache.get(key) == b""
+
+
+def test_what_another_version_wrote_is_absent(cache: DiskCache) -> None:
+    key = content_key("a")
+    assert cache.get_as(key, json.loads) is None
+    cache.put(key, b"[1, 2]")
+    assert cache.get_as(key, json.loads) == [1, 2]
+    for other in (b"no json", b"[]"):
+        cache.put(key, other)
+        assert cache.get_as(key, lambda raw: json.loads(raw)[0]) is None
+
+
+def test_the_key_of_code_is_that_of_its_files(tmp_path: Path) -> None:
+    keys = set()
+    for number, name in enumerate(("one.py", "two.py", "notes.txt")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / name).write_text("x = 1")
+        os.utime(folder / name, (1, 1))
+        keys.add(code_key(str(folder)))
+    assert len(keys) == 3
+    assert code_key(str(tmp_path / "0")) in keys
 
 
 def test_keys_tell_parts_apart() -> None:

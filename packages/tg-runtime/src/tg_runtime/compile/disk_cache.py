@@ -11,8 +11,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import pickle
 import threading
-from typing import Final
+from collections.abc import Callable
+from functools import cache
+from typing import Final, TypeVar
 
 from tg_uop.context import CACHELEVEL, CCACHE, ContextVar, cache_dir
 
@@ -29,6 +32,19 @@ _TRIM_BELOW: Final = "04"
 # refreshing a file's time on each read would cost a write each; a day's resolution is enough
 _REFRESH_AFTER_S: Final = 24 * 3600
 
+# what reading raises where names, fields or their number are others than those written
+_UNREADABLE: Final = (
+    pickle.UnpicklingError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+
+T = TypeVar("T")
+
 
 def content_key(*parts: str | bytes) -> str:
     """A key that differs whenever any of the parts differs."""
@@ -38,6 +54,22 @@ def content_key(*parts: str | bytes) -> str:
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
+
+
+def code_key(*folders: str) -> str:
+    """A key that differs when the Python code in some folders does: its files' sizes and times."""
+    return content_key(*map(_folder_key, folders))
+
+
+@cache
+def _folder_key(top: str) -> str:
+    files: list[tuple[str, int, int]] = []
+    for folder, _, names in os.walk(top):
+        for name in names:
+            if name.endswith(".py"):
+                found = os.stat(os.path.join(folder, name))
+                files.append((name, found.st_size, found.st_mtime_ns))
+    return content_key(*(f"{name}:{size}:{time}" for name, size, time in sorted(files)))
 
 
 class DiskCache:
@@ -84,6 +116,19 @@ class DiskCache:
             return None
         self._refresh(path, modified)
         return value
+
+    def get_as(self, key: str, read: Callable[[bytes], T]) -> T | None:
+        """What `read` makes of the value; None also where it cannot, as another version wrote it.
+
+        `read` may unpickle: the folder is the user's own, and each entry has its checksum.
+        """
+        value = self.get(key)
+        if value is None:
+            return None
+        try:
+            return read(value)
+        except _UNREADABLE:
+            return None
 
     def put(self, key: str, value: bytes) -> None:
         """Keep the value."""

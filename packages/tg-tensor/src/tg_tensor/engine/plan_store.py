@@ -9,12 +9,10 @@ import tg_codegen
 import tg_uop
 from tg_codegen.options import Options
 from tg_codegen.render.renderer import Renderer
-from tg_runtime import Compiler, DiskCache, content_key
+from tg_runtime import Compiler, DiskCache, code_key, content_key
 from tg_uop import Ops, ProgramInfo, UOp
 from tg_uop.context import CAPTURE_PROCESS_REPLAY, CCACHE, DEBUG, VIZ
 from tg_uop.ir.key import encode
-
-from tg_tensor.schedule.store import code_stamp
 
 SHOWS_INSTRUCTIONS = 5
 """The DEBUG level that prints what a kept program no longer has."""
@@ -22,10 +20,9 @@ SHOWS_INSTRUCTIONS = 5
 _disk = DiskCache("programs")
 
 
-@cache
-def generator_stamp() -> str:
-    """What changes when the code of the code generator does: its files' sizes and times."""
-    return code_stamp([*tg_uop.__path__, *tg_codegen.__path__])
+def generator_key() -> str:
+    """What changes when the code of the code generator does."""
+    return code_key(*tg_uop.__path__, *tg_codegen.__path__)
 
 
 def kept_program(
@@ -34,16 +31,10 @@ def kept_program(
     """The PROGRAM of a kernel from disk, with the kernel as it was given and no instructions."""
     if compiler is None or not _may_use(options):
         return None
-    raw = _disk.get(_key(kernel, renderer, compiler, options))
-    if raw is None:
+    found = _disk.get_as(_key(kernel, renderer, compiler, options), _contents)
+    if found is None:
         return None
-    try:
-        info, source, binary = pickle.loads(raw)
-    except (pickle.UnpicklingError, ValueError, AttributeError, ImportError, EOFError, TypeError):
-        # written by another version: generate it anew
-        return None
-    if not isinstance(info, ProgramInfo):
-        return None
+    info, source, binary = found
     parts = (
         kernel,
         UOp(Ops.DEVICE, arg=renderer.device),
@@ -52,6 +43,13 @@ def kept_program(
         UOp(Ops.BINARY, arg=binary),
     )
     return UOp(Ops.PROGRAM, src=parts, arg=info)
+
+
+def _contents(raw: bytes) -> tuple[ProgramInfo, str, bytes]:
+    info, source, binary = pickle.loads(raw)
+    if not isinstance(info, ProgramInfo):
+        raise TypeError("this is no program")
+    return info, source, binary
 
 
 def keep_program(
@@ -74,7 +72,7 @@ def _may_use(options: Options) -> bool:
 
 def _key(kernel: UOp, renderer: Renderer, compiler: Compiler, options: Options) -> str:
     target = _target_key(renderer)
-    return content_key(generator_stamp(), kernel.key, target, compiler.key, repr(options))
+    return content_key(generator_key(), kernel.key, target, compiler.key, repr(options))
 
 
 @cache

@@ -36,14 +36,7 @@ class SearchState:
 
 def load_state(key: str) -> SearchState:
     """What is on disk for a search; a new state where that is nothing, or nothing readable."""
-    raw = _disk.get(content_key("search", key))
-    if raw is None:
-        return SearchState()
-    try:
-        return _read(json.loads(raw))
-    except (ValueError, KeyError, TypeError):
-        # of another version: search anew
-        return SearchState()
+    return _disk.get_as(content_key("search", key), _read) or SearchState()
 
 
 def save_state(key: str, state: SearchState) -> None:
@@ -61,7 +54,8 @@ def save_state(key: str, state: SearchState) -> None:
     _disk.put(content_key("search", key), json.dumps(contents).encode())
 
 
-def _read(contents: dict[str, object]) -> SearchState:
+def _read(raw: bytes) -> SearchState:
+    contents = cast("dict[str, object]", json.loads(raw))
     times = cast("list[tuple[list[object], float | None]]", contents["times"])
     best = cast("list[object] | None", contents["best"])
     return SearchState(

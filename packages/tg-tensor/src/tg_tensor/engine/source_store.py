@@ -35,8 +35,12 @@ def keep_source(kernel: UOp, renderer: Renderer, options: Options, program: UOp)
 
 
 def kept_sources() -> Iterator[KeptSource]:
-    """Everything kept, in the order of its keys; damaged entries are left out."""
+    """Everything kept, in the order of its keys, without what is damaged or of another version."""
     for path in sorted(Path(_disk.folder).glob("*/*")):
-        raw = _disk.get(path.parent.name + path.name)
-        if raw is not None:
-            yield KeptSource(*pickle.loads(raw))
+        found = _disk.get_as(path.parent.name + path.name, _read)
+        if found is not None:
+            yield found
+
+
+def _read(raw: bytes) -> KeptSource:
+    return KeptSource(*pickle.loads(raw))

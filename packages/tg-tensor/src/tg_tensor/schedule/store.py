@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Sequence
-from functools import cache
 from typing import final
 
 import tg_uop
-from tg_runtime import DiskCache, content_key
+from tg_runtime import DiskCache, code_key, content_key
 from tg_uop import Ops, UOp
 from tg_uop.context import CCACHE, SPEC
 from tg_uop.ir.key import encode
@@ -27,21 +26,8 @@ _OPAQUE = frozenset((Ops.CALL, Ops.FUNCTION, Ops.CUSTOM_FUNCTION, Ops.CUSTOM, Op
 _disk = DiskCache("schedules")
 
 
-def code_stamp(folders: Sequence[str]) -> str:
-    """What changes when the code in some folders does: its files' sizes and times."""
-    files: list[tuple[str, int, int]] = []
-    for top in folders:
-        for folder, _, names in os.walk(top):
-            for name in names:
-                if name.endswith(".py"):
-                    found = os.stat(os.path.join(folder, name))
-                    files.append((name, found.st_size, found.st_mtime_ns))
-    return content_key(*(f"{name}:{size}:{time}" for name, size, time in sorted(files)))
-
-
-@cache
-def _scheduler_stamp() -> str:
-    return code_stamp([*tg_uop.__path__, os.path.dirname(__file__)])
+def _scheduler_key() -> str:
+    return code_key(*tg_uop.__path__, os.path.dirname(__file__))
 
 
 @final
@@ -62,21 +48,12 @@ class StoredSchedule:
         if not self._key:
             graph = [node.key for node in self.wanted]
             lines = repr([node.source_line for node in self.order])
-            self._key = content_key(_scheduler_stamp(), encode(self.options), lines, *graph)
+            self._key = content_key(_scheduler_key(), encode(self.options), lines, *graph)
         return self._key
 
     def load(self) -> Recipe | None:
         """The recipe from disk, None where there is none that can be read."""
-        raw = _disk.get(self.key) if self.is_used else None
-        if raw is None:
-            return None
-        try:
-            return self._read(raw)
-        except (pickle.UnpicklingError, ValueError, AttributeError, ImportError, EOFError):
-            return None
-        except (TypeError, IndexError):
-            # of another version
-            return None
+        return _disk.get_as(self.key, self._read) if self.is_used else None
 
     def save(self, recipe: Recipe) -> None:
         """Write a recipe to disk."""
