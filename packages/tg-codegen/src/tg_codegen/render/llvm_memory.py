@@ -6,7 +6,7 @@ from tg_uop import AddrSpace, DType, Ops, PtrDType, UOp, dtypes
 
 from tg_codegen.render.llvm_body import Body
 from tg_codegen.render.llvm_types import intrinsic_suffix, memory_type, type_name
-from tg_codegen.render.prefetch import AHEAD, LINE
+from tg_codegen.render.prefetch import AHEAD, LINE, place_and_dtype
 
 # a cache line, and the widest vector register
 ARRAY_ALIGNMENT = 64
@@ -65,12 +65,10 @@ def render_prefetch(body: Body, node: UOp) -> None:
     """Ask for what a LOAD or STORE will want some steps from now; past the end of memory that does
     nothing.
     """
-    writes = node.op is Ops.STORE
-    address = body.values[node.stored_target if writes else node.load_index]
-    dtype = node.stored_value.dtype if writes else node.dtype
-    size = dtype.count * dtype.scalar().itemsize
+    place, dtype = place_and_dtype(node)
+    address, writes = body.values[place], node.op is Ops.STORE
     body.declarations["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"] = None
-    for line in range(0, size, LINE):
+    for line in range(0, dtype.itemsize, LINE):
         ahead = body.emit(f"getelementptr i8, ptr {address}, i64 {AHEAD + line}")
         body.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 {int(writes)}, i32 3, i32 1)")
 

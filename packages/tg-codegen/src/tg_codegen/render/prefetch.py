@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tg_uop import Ops, UOp
+from tg_uop import DType, Ops, UOp
 
 from tg_codegen.linear_index import linear_form
 
@@ -44,6 +44,13 @@ def streamed_accesses(linear: Sequence[UOp]) -> frozenset[UOp]:
     return frozenset(found)
 
 
+def place_and_dtype(access: UOp) -> tuple[UOp, DType]:
+    """Where a LOAD or STORE goes, and the dtype of what it moves."""
+    if access.op is Ops.STORE:
+        return access.stored_target, access.stored_value.dtype
+    return access.load_index, access.dtype
+
+
 def _streams(loop: UOp, body: list[UOp]) -> list[UOp]:
     if sum(node.op not in _FREE for node in body) < _MANY_INSTRUCTIONS:
         return []
@@ -53,15 +60,13 @@ def _streams(loop: UOp, body: list[UOp]) -> list[UOp]:
 
 def _is_streamed(access: UOp, loop: UOp) -> bool:
     """Whether each step of a loop goes to what lies behind what the step before went to."""
-    writes = access.op is Ops.STORE
-    index = access.stored_target if writes else access.load_index
-    dtype = access.stored_value.dtype if writes else access.dtype
+    index, dtype = place_and_dtype(access)
     if index.op is not Ops.INDEX or index.index_buffer.op is not Ops.PARAM:
         return False
     place = index.index_expr
     if place.dtype.count > 1:
         return False
-    size = dtype.count * dtype.scalar().itemsize
+    size = dtype.itemsize
     if size < LINE // 2 or (int(loop.vmax) + 1) * size < _LEAST_BYTES:
         return False
     return linear_form(place).stride(loop) == dtype.count
