@@ -43,11 +43,13 @@ def last_term(reduce: UOp) -> UOp:
     return simplify(reduce.reduced_value.substitute({window: last}))
 
 
-def carrying_loop(node: UOp) -> UOp | None:
-    """The loop along which the last terms of a node from `with_last_terms` are combined."""
+def carrying_axis(node: UOp) -> object:
+    """The axis id of the loop along which the last terms of a node from `with_last_terms` are
+    combined, None for other nodes. The terms need not depend on that loop.
+    """
     if node.op is not Ops.REDUCE or not isinstance(node.tag, tuple) or node.tag[0] != CARRIED:
         return None
-    return next(r for r in node.ranges if r.range_arg.axis_id == node.tag[1])
+    return node.tag[1]
 
 
 def with_last_terms(kernel: UOp) -> UOp:

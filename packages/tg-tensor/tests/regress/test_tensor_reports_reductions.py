@@ -344,3 +344,18 @@ def test_a_running_sum_starts_anew_in_each_part_of_a_wider_loop(width: int) -> N
     repeated = given.cumsum(axis=1).reshape(2, 16, 1).expand(2, 16, width).contiguous()
     wanted = np.broadcast_to(mask.cumsum(1)[..., None], (2, 16, width))
     np.testing.assert_array_equal(repeated.numpy(), wanted)
+
+
+@pytest.mark.parametrize("device", ["CPU", "PYTHON"])
+def test_a_running_sum_of_one_value_repeated(device: str) -> None:
+    value = Tensor(np.float64(2.0), device=device).realize()
+    np.testing.assert_array_equal(value.reshape(1).expand(3).cumsum(0).numpy(), [2, 4, 6])
+    rows = Tensor(np.arange(4.0), device=device).realize().reshape(4, 1).expand(4, 70)
+    np.testing.assert_array_equal(rows.cumsum(1).numpy()[:, -1], [0, 70, 140, 210])
+
+
+def test_gradients_through_a_sort_of_nothing() -> None:
+    shift = Tensor(np.float64(1.5), requires_grad=True)
+    (shift + Tensor(np.zeros((0, 2)))).sort(1)[0].sum().backward()
+    assert shift.grad is not None
+    assert shift.grad.item() == 0

@@ -22,7 +22,7 @@ from tg_codegen.expand.loops import (
     closers_of,
     is_replicated,
 )
-from tg_codegen.running import carrying_loop, with_last_terms
+from tg_codegen.running import carrying_axis, with_last_terms
 
 # An addition of float32 takes four cycles on current x86 cores, of which two start in each: eight
 # independent sums keep the unit busy (Agner Fog, instruction tables; the same holds for AArch64).
@@ -140,9 +140,10 @@ class _Lowering:
         if node.op is Ops.END:
             ranges = tuple(r for r in node.ended_ranges if r.op is Ops.RANGE)
             return self.done[node.ended_effect].end(*(self.done[r] for r in ranges))
-        carrying = carrying_loop(node)
-        if carrying is not None:
-            return self._carried(node, carrying)
+        axis = carrying_axis(node)
+        if axis is not None:
+            loop = next(r for r in self.loops if r.range_arg.axis_id == axis)
+            return self._carried(node, loop)
         operands = tuple(self.done[s] for s in node.src)
         if node.op in (Ops.SINK, Ops.GROUP):
             operands = tuple(dict.fromkeys(operands))

@@ -223,7 +223,8 @@ class Affine:
         """The index into shape `old` of the element that `index` names in shape `new`."""
         plan = self._plans.get((old, new))
         if plan is None:
-            plan = _matching_groups(old, new)
+            # a value without elements has none to name
+            plan = [] if 0 in old else _matching_groups(old, new)
             self._plans[(old, new)] = plan
         result = [ZERO] * len(old)
         for group in plan:
