@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tg_tensor import Tensor
+from tg_tensor import Tensor, TinyJit
 
 
 def counting(*shape: int) -> np.ndarray:
@@ -272,3 +272,50 @@ def test_dropping_the_result_of_a_write_does_not_drop_the_write() -> None:
     y = x * 2
     del x
     assert y.tolist() == [2, 4, 6]
+
+
+def test_a_view_without_elements_repeats_none() -> None:
+    base = Tensor(np.ones((1, 3))).realize()
+    nothing = base.expand(0, 3)
+    nothing.assign(nothing * 2)
+    np.testing.assert_array_equal(base.numpy(), np.ones((1, 3)))
+
+
+def test_a_write_to_an_equal_value_leaves_the_first_its_memory() -> None:
+    whole = Tensor(np.arange(4)).realize()
+    equal = whole.floor()
+    part = equal[1:3]
+    part.assign(part * 10)
+    whole[0] = 7
+    np.testing.assert_array_equal(whole.numpy(), [7, 1, 2, 3])
+    np.testing.assert_array_equal(equal.numpy(), [0, 10, 20, 3])
+    np.testing.assert_array_equal(part.numpy(), [10, 20])
+
+
+def test_a_captured_step_writes_to_an_equal_value() -> None:
+    def reversed_in_place(x: Tensor) -> Tensor:
+        equal = x.floor()
+        return equal.assign(equal.flip(0))
+
+    step = TinyJit(reversed_in_place)
+    for i in range(4):
+        x = Tensor(np.arange(4) + i).realize()
+        found = step(x)
+        np.testing.assert_array_equal(x.numpy(), np.arange(4) + i)
+        np.testing.assert_array_equal(found.numpy(), np.arange(4)[::-1] + i)
+
+
+def test_repeated_and_rolled_values_are_written_without_their_source() -> None:
+    source = Tensor(np.arange(3)).realize()
+    for value in (source.repeat(2), source.roll(1), source.reshape(1, 3).repeat(2, 1)):
+        value.assign(value * 0 + 5)
+        np.testing.assert_array_equal(value.numpy(), np.full(value.shape, 5))
+    np.testing.assert_array_equal(source.numpy(), [0, 1, 2])
+
+
+def test_an_equal_value_of_repeated_elements_can_be_written() -> None:
+    source = Tensor(np.array(True)).realize()
+    equal = source.reshape(1).expand(2).abs()
+    equal.assign(Tensor([False, True]))
+    np.testing.assert_array_equal(equal.numpy(), [False, True])
+    assert source.item() is True

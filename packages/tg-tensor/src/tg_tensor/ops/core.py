@@ -24,7 +24,7 @@ from tg_uop.origin import user_line
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.errors import DataError, GradientError
-from tg_tensor.ops.views import WRITABLE_VIEWS, Step, names_place, viewed, written
+from tg_tensor.ops.views import WRITABLE_VIEWS, Step, in_memory, names_place, viewed, written
 
 Scalar = int | float
 """A Python number (bool included): it takes its dtype from what stands beside it."""
@@ -75,7 +75,15 @@ class TensorCore(ReduceMixin):
     that a view was taken from (`_origin`), for which a write through the view is meant.
     """
 
-    __slots__ = ("__weakref__", "_origin", "_requires_grad", "_writer", "grad", "uop")
+    __slots__ = (
+        "__weakref__",
+        "_borrows",
+        "_origin",
+        "_requires_grad",
+        "_writer",
+        "grad",
+        "uop",
+    )
 
     uop: UOp
     _origin: Origin | None
@@ -83,6 +91,8 @@ class TensorCore(ReduceMixin):
     _requires_grad: bool | None
     _writer: int
     """The thread that wrote last; not there before the first write."""
+    _borrows: bool
+    """Whether the memory is that of the Tensor whose value this has; only there where it may be."""
 
     # an array on the left of an operator leaves it to this class
     __array_ufunc__ = None
@@ -147,6 +157,7 @@ class TensorCore(ReduceMixin):
         """Another Tensor of this value, which a write to this one does not change."""
         same = self._of(self.uop)
         same.requires_grad = self.requires_grad
+        same._borrows = True
         return same
 
     def _itself(self) -> Self:
@@ -175,6 +186,7 @@ class TensorCore(ReduceMixin):
         _refuse_leaves([self] if steps else [], [tensor for tensor, _ in above])
         # the outermost first: what is seen through it is a view of what it becomes
         line: list[tuple[TensorCore | None, Step]] = [(self, _AGAIN), *above]
+        _give_memory([tensor for tensor, _ in line if tensor is not None])
         down = [*(step for _, step in reversed(above)), *steps]
         seen: UOp | None = None
         becomes = value
@@ -455,6 +467,19 @@ class TensorCore(ReduceMixin):
 
     # by identity; a method of Python would be called for every Tensor that is made
     __hash__ = object.__hash__
+
+
+def _give_memory(line: Sequence[TensorCore]) -> None:
+    """Memory of its own for the outermost of some views, where it has that of another Tensor."""
+    outermost = line[-1]
+    if not getattr(outermost, "_borrows", False):
+        return
+    outermost._borrows = False
+    shared = outermost.uop
+    if names_place(shared) and isinstance(shared._device, str):
+        own = in_memory(shared)
+        for tensor in line:
+            tensor.uop = tensor.uop.substitute({shared: own})
 
 
 def _refuse_leaves(parts: Sequence[TensorCore], wholes: Sequence[TensorCore | None]) -> None:

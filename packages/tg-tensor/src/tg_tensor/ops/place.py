@@ -25,7 +25,8 @@ class PlaceOps(RandomOps):
         shape, dtype or device do not fit, or when this repeats elements of memory.
         """
         value = self._assigned_value(x)
-        if repeats_memory(self.uop) and not self._origins():
+        is_view = not (self._origins() or getattr(self, "_borrows", False))
+        if is_view and repeats_memory(self.uop):
             raise AssignError(
                 target=_described(self),
                 value=_described(value),

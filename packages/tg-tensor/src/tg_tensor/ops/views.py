@@ -35,12 +35,19 @@ def names_place(node: UOp) -> bool:
 
 
 def repeats_memory(node: UOp) -> bool:
-    """Whether the node is a view of memory in which elements appear more than once."""
-    expands = False
-    while node.op in WRITABLE_VIEWS or node.op in (Ops.AFTER, Ops.EXPAND):
-        expands = expands or node.op is Ops.EXPAND
+    """Whether the node is a view of memory in which elements appear more than once.
+
+    What puts repeated elements into other shapes (`repeat`, `roll`) gives a value of its own.
+    """
+    if 0 in node.shape:
+        return False
+    while node.op is not Ops.EXPAND:
+        if node.op is Ops.RESHAPE or node.op not in (*WRITABLE_VIEWS, Ops.AFTER):
+            return False
         node = node.src[0]
-    return expands and names_place(node)
+    while node.op in WRITABLE_VIEWS or node.op in (Ops.AFTER, Ops.EXPAND):
+        node = node.src[0]
+    return names_place(node)
 
 
 def viewed(node: UOp, steps: Sequence[Step]) -> UOp:
