@@ -1,6 +1,6 @@
 """Random programs of Tensors against NumPy: lazily, with writes, and captured.
 
-`FUZZ_EXAMPLES=5000 pytest packages/tg-tensor/tests/property/test_tensor_fuzz.py` looks longer.
+`hatch run fuzz` looks longer; the end of a run tells its seed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tg_tensor import Tensor, TinyJit, dtypes
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))
+EXAMPLES = int(os.environ["FUZZ_EXAMPLES"])
 LARGEST = 400
 """Elements in a value: programs test meaning, other tests sizes."""
 
@@ -180,6 +180,8 @@ class Known:
     array: Array
     base: Known | None = None
     view: Callable[[Array], Array] = np.array
+    repeats: bool = False
+    """Whether elements may appear more than once: a write is refused then (`AssignError`)."""
 
     def write(self, part: object, stored: Array) -> None:
         """Write a part of this, and with it the same elements of what it was taken from."""
@@ -203,7 +205,8 @@ def apply_reference(values: list[Known], step: Step) -> Array:
     made = np.array(REFERENCE[step.name](*arrays, *step.params))
     if not step.is_write:
         base = operands[0] if step.name in VIEWS else None
-        values.append(Known(made, base, lambda x: REFERENCE[step.name](x, *step.params)))
+        repeats = step.name == "expand" or (base is not None and base.repeats)
+        values.append(Known(made, base, lambda x: REFERENCE[step.name](x, *step.params), repeats))
     elif step.name == "set masked":
         operands[0].write(arrays[1], made)
     elif step.name != "realize":
@@ -461,6 +464,8 @@ def _extend(calls: list[list[Known]], step: Step) -> bool:
             if not _is_usable(made):
                 return False
             if step.is_write and not _can_store(step, arrays[0], made):
+                return False
+            if step.is_write and step.name != "realize" and values[step.on[0]].repeats:
                 return False
         for values in calls:
             apply_reference(values, step)
