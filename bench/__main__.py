@@ -15,9 +15,9 @@ from pathlib import Path
 from bench.case import Row
 from bench.limits import Limits, measured
 from bench.measure import Timing, interleaved
-from bench.rows import ROWS
+from bench.rows import LACKING, ROWS
 
-COLUMNS = ("torch", "compile", "numpy")
+COLUMNS = ("torch", "compile", "numpy", "onnxruntime")
 
 
 def limit_threads(count: int) -> bool:
@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--only", default="", help="rows whose name contains this")
-    parser.add_argument("--group", default="", help="process, schedule, kernels or networks")
+    parser.add_argument("--group", default="", help="process, schedule, kernels, networks or onnx")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true", help="torch.compile, too (slow)")
     options = parser.parse_args(arguments)
@@ -99,13 +99,15 @@ def main(arguments: list[str]) -> int:
         libraries = {"torch", "compile"} if options.compile else {"torch"}
     else:
         print("PyTorch is not here: hatch run bench compares with it")
+    if LACKING:
+        print(LACKING)
     limits = measured(options.threads)
     print(
         f"{options.threads} threads; the machine does {limits.float_operations / 1e9:.0f} GFLOP/s "
         f"of float32, reads {limits.read_bytes / 1e9:.1f} GB/s, copies "
         f"{limits.copied_bytes / 1e9:.1f} GB/s. A ratio is the time of another library by ours."
     )
-    names = [f"{name + '   ratio':>16}" for name in COLUMNS]
+    names = [f"{name + '  ratio':>16}"[-16:] for name in COLUMNS]
     print("  ".join([f"{'row':36}", f"{'tg':>8}", f"{'rate':>13}", "of max", *names, "target"]))
     figures: dict[str, dict[str, float]] = {}
     for row in ROWS:
@@ -120,6 +122,10 @@ def main(arguments: list[str]) -> int:
     ]
     if ratios:
         print(f"geometric mean of the ratios with a target: {geometric_mean(ratios):.2f}x")
+    models = [figures[row.name] for row in ROWS if row.group == "onnx" and row.name in figures]
+    if models:
+        mean = geometric_mean([figure["onnxruntime"] / figure["tg"] for figure in models])
+        print(f"geometric mean of the ratios to onnxruntime: {mean:.2f}x")
     if options.json is not None:
         content = {"threads": options.threads, "limits": asdict(limits), "seconds": figures}
         options.json.write_text(json.dumps(content, indent=2) + "\n")

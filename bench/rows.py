@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bench.kernels import KERNELS
 from bench.network_rows import NETWORKS
+from bench.onnx_rows import onnx_rows
 from bench.process_rows import PROCESS
 from bench.schedule_rows import SCHEDULES
 
-ROWS = (*PROCESS, *SCHEDULES, *(case.row() for case in KERNELS), *NETWORKS)
+MODELS, LACKING = onnx_rows()
+ROWS = (*PROCESS, *SCHEDULES, *(case.row() for case in KERNELS), *NETWORKS, *MODELS)
