@@ -7,8 +7,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tg_onnx import OnnxRunner
 from tg_onnx.ops.cells import cells_of
+from tg_onnx.ops.quantized_lstm import run_quantized
 from tg_onnx.ops.recurrent_layer import Layer, Weights, run_in_kernel, run_layer, run_steps
-from tg_tensor import Tensor
+from tg_tensor import Context, Tensor
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -148,10 +149,12 @@ def test_gradients_are_those_of_the_steps(kind):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-4, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_quantized_weights(direction):
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("steps", "batch", "hidden"), [(9, 1, 70), (12, 1, 20), (2, 1, 33)])
+@pytest.mark.parametrize("has_unit", [True, False])
+def test_quantized_weights(direction, steps, batch, hidden, has_unit):
     directions = 2 if direction == "bidirectional" else 1
-    steps, batch, inputs, hidden = 7, 2, 6, 20
+    inputs = 6
     rng = np.random.default_rng(8)
     arrays = {
         "w": rng.integers(-100, 100, (directions, inputs, 4 * hidden)).astype(np.int8),
@@ -183,10 +186,28 @@ def test_quantized_weights(direction):
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     expected = session.run(list(OUTPUTS["LSTM"]), {"x": x})
-    found = OnnxRunner(model)({"x": x})
+    with Context(TC=1 if has_unit else 0):
+        found = {name: value.numpy() for name, value in OnnxRunner(model)({"x": x}).items()}
     for name, reference in zip(OUTPUTS["LSTM"], expected, strict=True):
-        # a last place of a sum can move a state to the next code
-        np.testing.assert_allclose(found[name].numpy(), reference, atol=0.02)
+        # the same operations in the same order: another last place would become another code
+        np.testing.assert_array_equal(found[name], reference)
+
+
+@pytest.mark.parametrize("has_unit", [True, False])
+def test_quantized_rows_of_one_state(has_unit):
+    """More rows than one tile has: beside the steps as a graph, which round all rows together."""
+    rng = np.random.default_rng(5)
+    x = Tensor(rng.standard_normal((4, 19, 4)).astype(np.float32))
+    codes = [Tensor(rng.integers(-90, 90, (1, 80, size)).astype(np.int8)) for size in (4, 20)]
+    scales = [Tensor(np.full((1, 80), scale, np.float32)) for scale in (0.01, 0.003)]
+    lengths = Tensor(rng.integers(1, 5, 19).astype(np.int32))
+    weights = Weights(*codes, None, None, *scales)
+    layer = layer_of("LSTM", "forward", is_quantized=True)
+    with Context(TC=1 if has_unit else 0):
+        found = [r.numpy() for r in run_quantized(layer, x, weights, lengths, [None, None])]
+    expected = run_steps(layer, x, weights, lengths, [None, None])
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other.numpy(), atol=0.01)
 
 
 def test_zero_points_of_the_state():
@@ -197,7 +218,7 @@ def test_zero_points_of_the_state():
     zeros = [Tensor(np.full((1, 32), zero, np.float32)) for zero in (120.0, 131.0)]
     weights = Weights(*codes, None, None, *scales, *zeros)
     layer = layer_of("LSTM", "forward", is_quantized=True)
-    found = run_in_kernel(layer, x, weights, None, [None, None])
+    found = run_quantized(layer, x, weights, None, [None, None])
     expected = run_steps(layer, x, weights, None, [None, None])
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), atol=0.01)

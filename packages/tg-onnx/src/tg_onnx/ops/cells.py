@@ -6,14 +6,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tg_uop import UOp, dtypes
+
+from tg_onnx.ops import rational
+
 # a Tensor, or an element of memory in a kernel: both have the same elementwise methods
 Number = Any
 Activation = Callable[[Number, float, float], Number]
 
+
+def _sigmoid(x: Number, a: float, b: float) -> Number:
+    return rational.sigmoid(x) if _is_single(x) else x.sigmoid()
+
+
+def _tanh(x: Number, a: float, b: float) -> Number:
+    return rational.tanh(x) if _is_single(x) else x.tanh()
+
+
+def _is_single(x: Number) -> bool:
+    """Whether it is an element in a kernel, of float32."""
+    return isinstance(x, UOp) and x.dtype == dtypes.float32
+
+
 ACTIVATIONS: dict[str, Activation] = {
     "relu": lambda x, a, b: x.relu(),
-    "tanh": lambda x, a, b: x.tanh(),
-    "sigmoid": lambda x, a, b: x.sigmoid(),
+    "tanh": _tanh,
+    "sigmoid": _sigmoid,
     "affine": lambda x, a, b: x * a + b,
     "leakyrelu": lambda x, a, b: x.leaky_relu(a),
     "thresholdedrelu": lambda x, a, b: (x > a).where(x, 0),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from tg_tensor import Tensor, dtypes
+from tg_uop import DType
 
 from tg_onnx.ops.codes import (
     BYTES,
@@ -21,6 +22,8 @@ from tg_onnx.ops.shape import axis_of
 from tg_onnx.proto import DTYPE_OF_ELEMENT
 from tg_onnx.registry import operator
 
+HALVES = float(3 << 22)
+"""Added to a small number and taken off again, it rounds halves to even."""
 BOUNDS = {
     dtypes.uint8: (0, 255),
     dtypes.int8: (-128, 127),
@@ -33,10 +36,24 @@ def dynamic_quantize(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """uint8 codes, scale and zero point by the range of x, which includes 0."""
     low, high = x.min().minimum(0), x.max().maximum(0)
     scale = (high - low) / 255
-    safe = (scale == 0).where(1, scale)
-    zero = (-low / safe).clip(0, 255).round()
-    codes = ((x / safe).round() + zero).clip(0, 255).cast(dtypes.uint8)
-    return codes, scale, zero.cast(dtypes.uint8)
+    scale = (scale == 0).where(1, scale)
+    zero = rounded((-low / scale).clip(0, 255))
+    codes = rounded((x / scale).clip(-zero, 255 - zero)) + zero
+    return codes.cast(dtypes.uint8), scale, zero.cast(dtypes.uint8)
+
+
+def rounded(x: Tensor) -> Tensor:
+    """The nearest whole number of one below 2 ** 21, halves to the even one."""
+    return (x + HALVES) - HALVES
+
+
+def codes_of(ratio: Tensor, zero: Tensor | int, target: DType) -> Tensor:
+    """Whole numbers of units, moved by the zero point into a dtype's bounds; NaN is the lowest."""
+    low, high = BOUNDS[target]
+    at_least = (ratio > low - zero).where(ratio, low - zero)
+    whole = rounded(at_least.minimum(high - zero)) + zero
+    codes: Tensor = whole.cast(dtypes.int32).cast(target)
+    return codes
 
 
 def zero_based(x: Tensor, zero: Tensor | None) -> Tensor:
@@ -91,9 +108,7 @@ def quantize_linear(
             raise NotImplementedError("quantization to floats without saturation")
         return ratio.cast(target)
     offset = 0 if zero is None else aligned(zero, x, axis, block_size).float()
-    low, high = BOUNDS[target]
-    codes = (ratio.round() + offset).clip(low, high).cast(dtypes.int32).cast(target)
-    return codes.reshape(x.shape)
+    return codes_of(ratio, offset, target).reshape(x.shape)
 
 
 @operator("DequantizeLinear", since=10)
@@ -158,10 +173,7 @@ def qlinear_matmul(
 
 def requantize(sums: Tensor, factor: Tensor, y_scale: Tensor, y_zero: Tensor) -> Tensor:
     """Codes of sums of products, whose unit is `factor`."""
-    low, high = BOUNDS[y_zero.dtype]
-    ratio = (sums * (factor / y_scale.float())).round() + y_zero.float()
-    codes: Tensor = ratio.clip(low, high).cast(dtypes.int32).cast(y_zero.dtype)
-    return codes
+    return codes_of(sums * (factor / y_scale.float()), y_zero.float(), y_zero.dtype)
 
 
 @operator("ConvInteger", since=10, host=(3,))

@@ -8,7 +8,8 @@ from tg_tensor import Tensor
 
 from tg_onnx.ops.cells import Cell, cells_of
 from tg_onnx.ops.codes import Zero
-from tg_onnx.ops.recurrent_layer import Layer, Weights, run_layer
+from tg_onnx.ops.quantized_lstm import run_quantized
+from tg_onnx.ops.recurrent_layer import Layer, Weights, has_kernel, run_layer
 from tg_onnx.registry import operator
 
 
@@ -135,7 +136,8 @@ def dynamic_quantize_lstm(
         _zeros_of(w_zero, w),
         _zeros_of(r_zero, r),
     )
-    return run_layer(layer, x, weights, lengths, (initial_h, initial_c))
+    run = run_quantized if has_kernel(x, weights) else run_layer
+    return run(layer, x, weights, lengths, (initial_h, initial_c))
 
 
 def _of_outputs(parameter: Tensor, weight: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tg_tensor.algorithms.loops import Loops
-from tg_uop import Ops, UOp, dtypes
+from tg_uop import UOp, dtypes
 
 from tg_onnx.ops.cells import Cell
 
@@ -20,7 +20,6 @@ LANES = 16
 """Units of one vector: 512 bits of float32."""
 MOST_COPIES = 4
 """Vectors of units, and rows of the batch, that are summed at once: more would leave registers."""
-CODES = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +27,7 @@ class Form:
     """A layer: which cells it has, and the sizes of what it works on.
 
     `kind` is RNN, GRU or LSTM. `resets_product` says that the reset gate of a GRU is applied after
-    the product with the weights; `couples` that the gates of an LSTM add up to 1; `is_quantized`
-    that the state is rounded to 8 bits before each product.
+    the product with the weights; `couples` that the gates of an LSTM add up to 1.
     """
 
     kind: str
@@ -41,7 +39,6 @@ class Form:
     threads: int = 1
     resets_product: bool = False
     couples: bool = False
-    is_quantized: bool = False
 
     @property
     def width(self) -> int:
@@ -84,9 +81,7 @@ class _Writer:
         self.loops = Loops()
         self.copies = divisor(form.width // LANES, MOST_COPIES)
         self.rows = divisor(form.batch, MOST_COPIES)
-        # what is rounded together is computed together: the range of all rows decides
-        self.tiles = 1 if form.is_quantized else form.batch // self.rows
-        self.rounds = form.batch // self.rows // self.tiles
+        self.tiles = form.batch // self.rows
 
     def write(self) -> None:
         """The loops: directions and parts of the batch apart, then step after step."""
@@ -110,8 +105,6 @@ class _Writer:
                 backward = self.form.steps - 1 - step
                 is_second = direction.eq(1)
                 time = backward if self.form.is_reverse else is_second.where(backward, step)
-                if self.form.is_quantized:
-                    self._round(direction)
                 self._step(self.form.cells[first], direction, tile, time)
                 self._finish(direction, tile, time)
 
@@ -122,10 +115,10 @@ class _Writer:
         """All rows of a tile and all units, some of both at once."""
         blocks = self.form.width // LANES // self.copies
         with (
-            self.loops.nest(self.rounds, blocks) as (turn, block),
+            self.loops.loop(blocks) as block,
             self.loops.at_once((self.rows, self.copies), LANES) as (row, copy, lane),
         ):
-            batch = (tile * self.rounds + turn) * self.rows + row
+            batch = tile * self.rows + row
             yield batch, (block * self.copies + copy) * LANES + lane
 
     def _start(self, direction: UOp, tile: UOp) -> None:
@@ -143,19 +136,11 @@ class _Writer:
             state = self.loops.read(self.memory[source], direction, batch, k)
             return state * self.memory["r"].index(direction, k, gate, unit).cast(state.dtype)
 
-        product = self.loops.sum(self.form.hidden, term)
-        if not self.form.is_quantized:
-            return product
-        scale = self.loops.read(self.memory["scale"], direction, 0)
-        if "total" in self.memory:
-            total = self.loops.read(self.memory["total"], direction, batch)
-            product = product - total * self.memory["r_zero"].index(direction, gate, unit)
-        return product * (scale * self.memory["r_scale"].index(direction, gate, unit))
+        return self.loops.sum(self.form.hidden, term)
 
     def _gate(self, gate: int, direction: UOp, batch: UOp, unit: UOp, time: UOp) -> UOp:
-        source = "codes" if self.form.is_quantized else "h"
         projected = self.memory["projected"].index(time, batch, direction, gate, unit)
-        return projected + self._product(source, gate, direction, batch, unit)
+        return projected + self._product("h", gate, direction, batch, unit)
 
     def _is_alive(self, time: UOp, batch: UOp) -> UOp | None:
         """Whether a row's sequence has this step."""
@@ -237,39 +222,3 @@ class _Writer:
             gate = cell.activate(0, self._gate(1, direction, batch, unit, time))
             before = self.loops.read(self.memory["h"], direction, batch, unit)
             self.loops.write(self.memory["reset"], direction, batch, unit, value=gate * before)
-
-    # *** 8 bits ***
-
-    def _round(self, direction: UOp) -> None:
-        """The state as whole numbers of a unit that its range decides, which includes 0."""
-        form, state = self.form, self.memory["h"]
-        scale, codes = self.memory["scale"], self.memory["codes"]
-
-        def largest(sign: float) -> UOp:
-            def row(b: UOp) -> UOp:
-                return self.loops.reduce(
-                    Ops.MAX, form.hidden, lambda k: self.loops.read(state, direction, b, k) * sign
-                )
-
-            return self.loops.reduce(Ops.MAX, form.batch, row).maximum(0)
-
-        with self.loops.loop(1) as only:
-            self.loops.write(scale, direction, only, value=(largest(1.0) + largest(-1.0)) / CODES)
-            self.loops.write(scale, direction, only + 1, value=-largest(-1.0))
-        with self._units(UOp.const(dtypes.weakint, 0)) as (batch, unit):
-            unit_size = self.loops.read(scale, direction, 0)
-            safe = unit_size.eq(0).where(unit_size.ufix(1), unit_size)
-            low = self.loops.read(scale, direction, 1)
-            zero = (-low / safe).clip(0, CODES).round()
-            value = (self.loops.read(state, direction, batch, unit) / safe).round() + zero
-            rounded = value.clip(0, CODES) - zero
-            self.loops.write(codes, direction, batch, unit, value=rounded)
-        if "total" not in self.memory:
-            return
-        with self.loops.loop(form.batch) as row_number:
-
-            def code(k: UOp) -> UOp:
-                return self.loops.read(codes, direction, row_number, k)
-
-            total = self.loops.sum(form.hidden, code)
-            self.loops.write(self.memory["total"], direction, row_number, value=total)

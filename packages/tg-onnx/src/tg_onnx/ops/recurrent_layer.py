@@ -13,7 +13,6 @@ from tg_uop import UOp
 from tg_uop.context import CPU_COUNT
 
 from tg_onnx.ops.cells import Cell
-from tg_onnx.ops.codes import matmul_of_codes
 from tg_onnx.ops.quantize import dynamic_quantize
 from tg_onnx.ops.recurrent_kernel import Form, RecurrentKernel
 
@@ -75,7 +74,7 @@ def run_layer(
     if layer.is_batch_first:
         x = x.transpose(0, 1)
         initial = [None if s is None else s.transpose(0, 1) for s in initial]
-    if _has_kernel(x, weights):
+    if has_kernel(x, weights) and not layer.is_quantized:
         results = _with_kernel(layer, x, weights, lengths, tuple(initial))
     else:
         results = run_steps(layer, x, weights, lengths, initial, settles=True)
@@ -84,12 +83,13 @@ def run_layer(
     return (results[0].permute(2, 0, 1, 3), *(s.transpose(0, 1) for s in results[1:]))
 
 
-def _has_kernel(x: Tensor, weights: Weights) -> bool:
+def has_kernel(x: Tensor, weights: Weights) -> bool:
     """Whether one kernel does all steps: where one thread does a step well."""
     sizes = (*x.shape, *weights.r.shape)
     if not all(isinstance(size, int) and size > 0 for size in sizes):
         return False
-    return x.shape[0] > FEW_STEPS and str(x.device).split(":")[0] in ("CPU", "PYTHON")
+    few = weights.w_scale is None and x.shape[0] <= FEW_STEPS
+    return not few and str(x.device).split(":")[0] in ("CPU", "PYTHON")
 
 
 # *** the kernel ***
@@ -105,8 +105,6 @@ def _with_kernel(
     initial: tuple[Tensor | None, ...],
 ) -> Results:
     results = run_in_kernel(layer, x, weights, lengths, initial)
-    if layer.is_quantized:
-        return results
     operands: list[Operand] = [x, *weights[:4], lengths, *initial]
     places = tuple(place for place, operand in enumerate(operands) if operand is not None)
     rule = _gradient_rule(layer, places, len(operands))
@@ -169,12 +167,10 @@ def run_in_kernel(
         CPU_COUNT.value,
         layer.resets_product,
         layer.couples,
-        layer.is_quantized,
     )
     prepared = _Prepared(layer, form, weights)
     inputs: dict[str, Tensor] = {"projected": prepared.projection(x.cast(kind)).cast(kind)}
-    of_state = prepared.state_weights()
-    inputs["r"] = (of_state if layer.is_quantized else of_state.cast(kind)).contiguous()
+    inputs["r"] = prepared.state_weights().cast(kind).contiguous()
     for name, state in zip(("h0", "c0"), initial, strict=False):
         whole = (
             Tensor.zeros(len(layer.cells), batch, form.width, dtype=kind, device=x.device)
@@ -191,10 +187,6 @@ def run_in_kernel(
         rooms["c"] = shape
     if layer.kind == "GRU" and not layer.resets_product:
         rooms["reset"] = shape
-    if layer.is_quantized:
-        rooms.update(codes=shape, scale=(shape[0], 2))
-        if weights.r_zero is not None:
-            rooms["total"] = shape[:2]
     kernel = RecurrentKernel(form, (*rooms, *inputs))
     places = [(room, kind) for room in rooms.values()]
     found = run_kernel(kernel, places, *(value.uop for value in inputs.values()))
@@ -235,15 +227,7 @@ class _Prepared:
         count = self.directions * self.layer.gates * self.width
         flat = weight.reshape(count, inputs)
         shape = (steps, batch, self.directions, self.layer.gates, self.width)
-        if self.weights.w_scale is None:
-            product = x.reshape(-1, inputs) @ flat.cast(x.dtype).transpose()
-        else:
-            codes, scale, zero = dynamic_quantize(x.reshape(-1, inputs).contiguous())
-            offset = self.weights.w_zero
-            columns = None if offset is None else self._by_gate(offset).reshape(count)
-            right = flat.transpose().contiguous()
-            whole = matmul_of_codes(codes.contiguous(), right, zero, columns).float()
-            product = whole * (scale * self._by_gate(self.weights.w_scale).reshape(count))
+        product = x.reshape(-1, inputs) @ flat.cast(x.dtype).transpose()
         bias = self._bias()
         if bias is not None:
             product = product + self._by_gate(bias).reshape(count).cast(x.dtype)
@@ -274,10 +258,6 @@ class _Prepared:
             found["candidate_bias"] = _padded(b[:, 5 * self.hidden :], self.width)
         if p is not None:
             found["peepholes"] = _padded(p.reshape(self.directions, 3, self.hidden), self.width)
-        for name in ("r_scale", "r_zero"):
-            value: Tensor | None = getattr(self.weights, name)
-            if value is not None:
-                found[name] = self._by_gate(value)
         return found
 
 

@@ -11,6 +11,10 @@ from contextlib import contextmanager
 from typing import final
 
 from tg_uop import AxisType, KernelInfo, Ops, UOp, dtypes
+from tg_uop.ir.args import TileProduct
+
+Place = tuple[UOp, *tuple[int | UOp, ...]]
+"""Memory, and the indices of an element."""
 
 
 @final
@@ -84,6 +88,12 @@ class Loops:
         """Set an element."""
         place = memory if self._effect is None else memory.after(self._effect)
         self._effect = place.index(*indices).store(value)
+
+    def tile_product(self, record: TileProduct, result: Place, left: Place, right: Place) -> None:
+        """A statement of a matrix unit: the product of two blocks in memory, as a third one."""
+        before = [*self._open] if self._effect is None else [self._effect, *self._open]
+        places = [memory.after(*before).index(*rest) for memory, *rest in (result, left, right)]
+        self._effect = UOp(Ops.WMMA, dtypes.void, tuple(places), record)
 
     def reduce(self, op: Ops, size: int, term: Callable[[UOp], UOp]) -> UOp:
         """The terms for 0 to `size` - 1, combined."""

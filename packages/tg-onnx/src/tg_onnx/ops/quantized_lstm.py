@@ -1,0 +1,153 @@
+"""Run an LSTM with weights of 8 bits: the weights as its kernel reads them, and the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tg_tensor import Device, Tensor, dtypes
+from tg_tensor.algorithms.calls import run_kernel
+from tg_uop.context import CPU_COUNT, TC
+
+from tg_onnx.ops.codes import is_nothing, matmul_of_codes, signed
+from tg_onnx.ops.quantize import dynamic_quantize
+from tg_onnx.ops.quantized_kernel import (
+    GATES,
+    PACKED,
+    UNIT,
+    QuantizedForm,
+    QuantizedKernel,
+)
+from tg_onnx.ops.recurrent_layer import Layer, Results, Weights
+
+
+def run_quantized(
+    layer: Layer,
+    x: Tensor,
+    weights: Weights,
+    lengths: Tensor | None,
+    initial: Sequence[Tensor | None],
+) -> Results:
+    """Every hidden state, then the last of each state; no gradient goes through it."""
+    steps, batch, _ = (int(size) for size in x.shape)
+    form = QuantizedForm(
+        cells=layer.cells,
+        is_reverse=layer.direction == "reverse",
+        couples=layer.couples,
+        steps=steps,
+        batch=batch,
+        hidden=int(weights.r.shape[-1]),
+        threads=CPU_COUNT.value,
+        has_unit=_has_unit(str(x.device)),
+    )
+    kind = dtypes.float32
+    directions = len(layer.cells)
+    prepared = _Prepared(form, weights)
+    inputs = {"projected": prepared.projection(x.cast(kind)), **prepared.state_weights()}
+    for name, state in zip(("h0", "c0"), initial, strict=True):
+        if state is None:
+            state = Tensor.zeros(directions, batch, form.hidden, dtype=kind, device=x.device)
+        inputs[name] = _padded(state.cast(kind), -1, form.width)
+    if lengths is not None:
+        inputs["lengths"] = lengths.cast(dtypes.int32)
+    shape = (directions, batch, form.width)
+    rooms = {
+        "out": ((steps, *shape), kind),
+        "h": (shape, kind),
+        "c": (shape, kind),
+        "codes": ((directions, form.rows, form.depth), dtypes.int8),
+        "ranges": ((directions, 2, form.block), kind),
+        "scale": ((directions, 2), kind),
+    }
+    if form.has_unit:
+        rooms["products"] = ((directions, GATES, form.rows, form.block), dtypes.int32)
+    if "r_zero" in inputs:
+        rooms["total"] = (shape[:2], dtypes.int32)
+    kernel = QuantizedKernel(form, (*rooms, *inputs))
+    given = [value.contiguous().uop for value in inputs.values()]
+    found = [Tensor.from_uop(node) for node in run_kernel(kernel, list(rooms.values()), *given)[:3]]
+    if form.width != form.hidden:
+        found = [r.shrink((*(None,) * (r.ndim - 1), (0, form.hidden))) for r in found]
+    return tuple(result.cast(x.dtype) for result in found)
+
+
+def _has_unit(device: str) -> bool:
+    """Whether a device has the matrix unit for bytes, and may use it."""
+    units = Device[device].renderer.caps.tensor_cores if TC.value == 1 else ()
+    return any(unit.name == UNIT for unit in units)
+
+
+def _padded(x: Tensor, axis: int, size: int) -> Tensor:
+    """Zeros behind an axis up to a size."""
+    place = axis % x.ndim
+    behind = size - int(x.shape[place])
+    if not behind:
+        return x
+    return x.pad(tuple((0, behind) if i == place else None for i in range(x.ndim)))
+
+
+class _Prepared:
+    """The weights as the kernel reads them. All of it is constant."""
+
+    def __init__(self, form: QuantizedForm, weights: Weights) -> None:
+        self.form = form
+        self.weights = weights
+        self.directions = len(form.cells)
+
+    def _by_gate(self, x: Tensor) -> Tensor:
+        """(directions, gates * units, ...) with an axis for gates, and units padded."""
+        parts = x.reshape(self.directions, GATES, self.form.hidden, *x.shape[2:])
+        return _padded(parts, 2, self.form.width)
+
+    def projection(self, x: Tensor) -> Tensor:
+        """What the input adds to each gate, as (steps, batch, directions, gates, units)."""
+        weights, form = self.weights, self.form
+        assert weights.w_scale is not None, "weights of 8 bits have a scale"
+        count = self.directions * GATES * form.width
+        right = self._by_gate(weights.w).reshape(count, -1).transpose().contiguous()
+        offset = weights.w_zero
+        columns = None if offset is None else self._by_gate(offset).reshape(count)
+        codes, scale, zero = dynamic_quantize(x.reshape(-1, x.shape[-1]).contiguous())
+        whole = matmul_of_codes(codes.contiguous(), right, zero, columns).float()
+        product = whole * (scale * self._by_gate(weights.w_scale).reshape(count))
+        return product.reshape(form.steps, form.batch, self.directions, GATES, form.width)
+
+    def state_weights(self) -> dict[str, Tensor]:
+        """The weights of the state with what belongs to them, biases and peepholes."""
+        weights, form = self.weights, self.form
+        assert weights.r_scale is not None, "weights of 8 bits have a scale"
+        zero = None if weights.r_zero is None else weights.r_zero.cast(dtypes.int32)
+        codes, offset = signed(weights.r, zero)
+        by_gate = self._by_gate(codes)
+        found = {
+            "r": self._in_order(by_gate),
+            "r_sum": by_gate.sum(-1, dtype=dtypes.int32),
+            "r_scale": self._by_gate(weights.r_scale),
+            "bias": self._bias(),
+        }
+        if not is_nothing(offset):
+            if isinstance(offset, int):
+                offset = Tensor.full(weights.r_scale.shape, offset, device=codes.device)
+            found["r_zero"] = self._by_gate(offset.cast(dtypes.int32))
+        if weights.p is not None:
+            peepholes = weights.p.reshape(self.directions, 3, form.hidden)
+            found["peepholes"] = _padded(peepholes, -1, form.width)
+        return found
+
+    def _in_order(self, codes: Tensor) -> Tensor:
+        """Weights (directions, gates, units, depths) in the order in which they are read."""
+        form = self.form
+        if not form.has_unit:
+            return codes.permute(0, 3, 1, 2)
+        deep = _padded(codes, -1, form.depth)
+        blocks = (form.width // form.block, form.block, form.depth // PACKED, PACKED)
+        ordered = deep.reshape(self.directions, GATES, *blocks).permute(0, 2, 1, 4, 3, 5)
+        return ordered.reshape(*ordered.shape[:4], form.block * PACKED)
+
+    def _bias(self) -> Tensor:
+        """Both biases."""
+        form, b = self.form, self.weights.b
+        if b is None:
+            shape = (self.directions, GATES, form.width)
+            return Tensor.zeros(*shape, dtype=dtypes.float32, device=self.weights.r.device)
+        both = b.reshape(self.directions, 2, GATES * form.hidden)
+        return self._by_gate(both[:, 0] + both[:, 1])
