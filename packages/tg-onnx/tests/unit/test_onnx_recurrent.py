@@ -152,7 +152,10 @@ def test_gradients_are_those_of_the_steps(kind):
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize(("steps", "batch", "hidden"), [(9, 1, 70), (12, 1, 20), (2, 1, 33)])
 @pytest.mark.parametrize("has_unit", [True, False])
-def test_quantized_weights(direction, steps, batch, hidden, has_unit):
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_quantized_weights(monkeypatch, direction, steps, batch, hidden, has_unit, is_shared):
+    if is_shared:
+        monkeypatch.setattr("tg_onnx.ops.quantized_lstm.UNITS_TO_SHARE", 1)
     directions = 2 if direction == "bidirectional" else 1
     inputs = 6
     rng = np.random.default_rng(8)
@@ -186,7 +189,7 @@ def test_quantized_weights(direction, steps, batch, hidden, has_unit):
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     expected = session.run(list(OUTPUTS["LSTM"]), {"x": x})
-    with Context(TC=1 if has_unit else 0):
+    with Context(TC=1 if has_unit else 0, CPU_COUNT=4 if is_shared else 1):
         found = {name: value.numpy() for name, value in OnnxRunner(model)({"x": x}).items()}
     for name, reference in zip(OUTPUTS["LSTM"], expected, strict=True):
         # the same operations in the same order: another last place would become another code

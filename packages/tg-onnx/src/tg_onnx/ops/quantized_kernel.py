@@ -7,10 +7,10 @@ same ones. A matrix unit multiplies where the processor has one for bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tg_tensor.algorithms.loops import Loops
+from tg_tensor.algorithms.loops import Loops, as_index
 from tg_uop import Ops, UOp, dtypes
 from tg_uop.ir.args import TileProduct
 
@@ -33,7 +33,9 @@ MIDDLE = 128
 class QuantizedForm:
     """A layer: which cells it has, and the sizes of what it works on.
 
-    `has_unit` says that a matrix unit multiplies, which wants weights in another order.
+    `has_unit` says that a matrix unit multiplies, which wants weights in another order. With
+    several `parts` each step is a kernel of its own, in which as many threads share the units of a
+    direction: the next step needs what all of them have written.
     """
 
     cells: tuple[Cell, ...]
@@ -44,6 +46,12 @@ class QuantizedForm:
     hidden: int
     threads: int
     has_unit: bool
+    parts: int = 1
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the units of a direction are."""
+        return self.width // self.block
 
     @property
     def block(self) -> int:
@@ -72,52 +80,85 @@ class QuantizedForm:
 
 @dataclass(frozen=True, slots=True)
 class QuantizedKernel:
-    """Writes the kernel of a layer; `names` are those of its memory, in order."""
+    """Writes a kernel of a layer; `names` are those of its memory, in order."""
 
     form: QuantizedForm
     names: tuple[str, ...]
+    write: Callable[[Writer], UOp]
 
     def __call__(self, *memory: UOp) -> UOp:
         """The kernel for memory like this."""
-        writer = _Writer(self.form, dict(zip(self.names, memory, strict=True)))
-        writer.write()
-        return writer.loops.kernel("quantized_lstm")
+        writer = Writer(self.form, dict(zip(self.names, memory, strict=True)))
+        return self.write(writer)
 
 
-class _Writer:
+class Writer:
+    """What the kernels of a layer are made of. The state is in two places in turn: a step reads
+    one, and writes the other one for the next step.
+    """
+
     def __init__(self, form: QuantizedForm, memory: Mapping[str, UOp]) -> None:
         self.form = form
         self.memory = memory
         self.loops = Loops()
 
-    def write(self) -> None:
-        """The loops: directions apart, then step after step."""
+    def all_steps(self) -> UOp:
+        """One kernel for the layer: directions apart, then step after step."""
+        for first, count in self._alike():
+            threads = divisor(count, self.form.threads)
+            split = self.loops.threads if threads > 1 else self.loops.loop
+            with split(threads) as thread, self.loops.loop(count // threads) as rest:
+                direction = thread * (count // threads) + rest + first
+                self._start(direction)
+                with self.loops.loop(self.form.steps) as step:
+                    self._step(self.form.cells[first], direction, _ZERO, step)
+        return self.loops.kernel("quantized_lstm")
+
+    def start(self) -> UOp:
+        """A kernel for what the first step needs."""
+        with self.loops.loop(len(self.form.cells)) as direction:
+            self._start(direction)
+            with self.loops.loop(self.form.parts) as part:
+                first = UOp.const(dtypes.int32, 0)
+                self.loops.write(self.memory["clock"], direction, part, 0, value=first)
+        return self.loops.kernel("quantized_lstm_start")
+
+    def one_step(self) -> UOp:
+        """A kernel for the next step; memory says which one that is, to each thread its own."""
+        clock, parts = self.memory["clock"], self.form.parts
+        for first, count in self._alike():
+            with self.loops.threads(count * parts) as thread:
+                direction, part = thread // parts + first, thread % parts
+                step = as_index(self.loops.read(clock, direction, part, 0))
+                self._step(self.form.cells[first], direction, part, step)
+                now = self.loops.read(clock, direction, part, 0)
+                self.loops.write(clock, direction, part, 0, value=now + 1)
+        return self.loops.kernel("quantized_lstm_step")
+
+    def _alike(self) -> list[tuple[int, int]]:
+        """The first of some directions with the same functions, and how many they are."""
         cells = self.form.cells
         if all(cell == cells[0] for cell in cells):
-            self._directions(0, len(cells), self.form.threads)
-            return
-        for number in range(len(cells)):
-            self._directions(number, 1, 1)
+            return [(0, len(cells))]
+        return [(number, 1) for number in range(len(cells))]
 
-    def _directions(self, first: int, count: int, threads: int) -> None:
-        """Directions with the same functions, from the `first` on."""
-        threads = divisor(count, threads)
-        split = self.loops.threads if threads > 1 else self.loops.loop
-        with split(threads) as thread, self.loops.loop(count // threads) as rest:
-            direction = thread * (count // threads) + rest + first
-            for name in ("h", "c"):
-                self._fill(name, direction)
-            with self.loops.loop(self.form.steps) as step:
-                backward = self.form.steps - 1 - step
-                is_second = direction.eq(1)
-                time = backward if self.form.is_reverse else is_second.where(backward, step)
-                self._round(direction)
-                with self.loops.loop(self.form.width // self.form.block) as block:
-                    if self.form.has_unit:
-                        self._multiply(direction, block)
-                    self._units(self.form.cells[first], direction, block, time)
+    def _start(self, direction: UOp) -> None:
+        for name, place in (("h", (0,)), ("c", ())):
+            self._fill(name, place, direction)
 
-    def _fill(self, name: str, direction: UOp) -> None:
+    def _step(self, cell: Cell, direction: UOp, part: UOp, step: UOp) -> None:
+        """The next state of the units of a part."""
+        form = self.form
+        backward = form.steps - 1 - step
+        time = backward if form.is_reverse else direction.eq(1).where(backward, step)
+        self._round(direction, part, step % 2)
+        with self.loops.loop(form.blocks // form.parts) as number:
+            block = part * (form.blocks // form.parts) + number
+            if form.has_unit:
+                self._multiply(direction, part, block)
+            self._units(cell, direction, part, block, time, step % 2)
+
+    def _fill(self, name: str, place: tuple[int, ...], direction: UOp) -> None:
         """A state as it is before the first step."""
         with (
             self.loops.nest(self.form.batch, self.form.width // LANES) as (row, part),
@@ -125,67 +166,71 @@ class _Writer:
         ):
             unit = part * LANES + lane
             value = self.memory[f"{name}0"].index(direction, row, unit)
-            self.loops.write(self.memory[name], direction, row, unit, value=value)
+            self.loops.write(self.memory[name], *place, direction, row, unit, value=value)
 
     # *** rounding ***
 
-    def _round(self, direction: UOp) -> None:
+    def _round(self, direction: UOp, part: UOp, turn: UOp) -> None:
         """The state as codes of a unit that its range decides, which includes 0."""
-        form, state = self.form, self.memory["h"]
+        form = self.form
         ranges, scale, codes = self.memory["ranges"], self.memory["scale"], self.memory["codes"]
-        parts = form.width // LANES
+        vectors = form.width // LANES
+        own = (direction, part)
         with self.loops.at_once((), LANES) as (lane,):
             for place, sign in enumerate((1.0, -1.0)):
-                value = self._largest(state, direction, lane, parts, sign)
-                self.loops.write(ranges, direction, place, lane, value=value)
+                value = self._largest((turn, direction), lane, vectors, sign)
+                self.loops.write(ranges, *own, place, lane, value=value)
         with self.loops.loop(1) as only:
             high, low = (
                 self.loops.reduce(
                     Ops.MAX,
                     LANES,
-                    lambda lane, place=place: self.loops.read(ranges, direction, place, lane),  # type: ignore[misc]
+                    lambda lane, place=place: self.loops.read(ranges, *own, place, lane),  # type: ignore[misc]
                 ).maximum(0)
                 for place in (0, 1)
             )
             size = (high + low) / CODES
             size = size.eq(0).where(size.ufix(1), size)
-            self.loops.write(scale, direction, only, value=size)
+            self.loops.write(scale, *own, only, value=size)
             zero = _rounded((low / size).clip(0, CODES)) - MIDDLE
-            self.loops.write(scale, direction, only + 1, value=zero)
-        unit_size = self.loops.read(scale, direction, 0)
-        zero = self.loops.read(scale, direction, 1)
+            self.loops.write(scale, *own, only + 1, value=zero)
+        unit_size = self.loops.read(scale, *own, 0)
+        zero = self.loops.read(scale, *own, 1)
         with (
-            self.loops.nest(form.batch, parts) as (row, part),
+            self.loops.nest(form.batch, vectors) as (row, vector),
             self.loops.at_once((), LANES) as (lane,),
         ):
-            unit = part * LANES + lane
-            ratio = self.loops.read(state, direction, row, unit) / unit_size
+            unit = vector * LANES + lane
+            ratio = self.loops.read(self.memory["h"], turn, direction, row, unit) / unit_size
             code = _rounded(ratio.clip(-MIDDLE - zero, MIDDLE - 1 - zero)) + zero
             code = code.cast(dtypes.int32).cast(dtypes.int8)
-            self.loops.write(codes, direction, row, unit, value=code)
+            self.loops.write(codes, *own, row, unit, value=code)
         if "total" not in self.memory:
             return
         with self.loops.loop(form.batch) as row:
 
             def code_of(k: UOp) -> UOp:
-                return self.loops.read(codes, direction, row, k).cast(dtypes.int32)
+                return self.loops.read(codes, *own, row, k).cast(dtypes.int32)
 
             total = self.loops.sum(form.hidden, code_of)
-            self.loops.write(self.memory["total"], direction, row, value=total)
+            self.loops.write(self.memory["total"], *own, row, value=total)
 
-    def _largest(self, state: UOp, direction: UOp, lane: UOp, parts: int, sign: float) -> UOp:
+    def _largest(self, place: tuple[UOp, UOp], lane: UOp, vectors: int, sign: float) -> UOp:
+        """The largest element of a state in one lane, or the largest negative."""
+        state = self.memory["h"]
+
         def of_row(row: UOp) -> UOp:
             return self.loops.reduce(
                 Ops.MAX,
-                parts,
-                lambda part: self.loops.read(state, direction, row, part * LANES + lane) * sign,
+                vectors,
+                lambda v: self.loops.read(state, *place, row, v * LANES + lane) * sign,
             )
 
         return self.loops.reduce(Ops.MAX, self.form.batch, of_row)
 
     # *** products ***
 
-    def _multiply(self, direction: UOp, block: UOp) -> None:
+    def _multiply(self, direction: UOp, part: UOp, block: UOp) -> None:
         """The codes times the weights of a block's gates, by the unit."""
         form = self.form
         record = TileProduct(
@@ -201,43 +246,52 @@ class _Writer:
             first = tile * TILE_ROWS
             self.loops.tile_product(
                 record,
-                (self.memory["products"], direction, gate, first, 0),
-                (self.memory["codes"], direction, first, 0),
+                (self.memory["products"], direction, part, gate, first, 0),
+                (self.memory["codes"], direction, part, first, 0),
                 (self.memory["r"], direction, block, gate, 0, 0),
             )
 
-    def _product(self, gate: int, direction: UOp, row: UOp, unit: UOp, place: UOp) -> UOp:
+    def _product(self, gate: int, own: tuple[UOp, UOp], row: UOp, unit: UOp, place: UOp) -> UOp:
         """The state times the weights of a gate: codes, less what zero points make of them."""
         codes, scale = self.memory["codes"], self.memory["scale"]
+        direction = own[0]
         if self.form.has_unit:
-            whole = self.loops.read(self.memory["products"], direction, gate, row, place)
+            whole = self.loops.read(self.memory["products"], *own, gate, row, place)
         else:
 
             def term(k: UOp) -> UOp:
-                code = self.loops.read(codes, direction, row, k).cast(dtypes.int32)
+                code = self.loops.read(codes, *own, row, k).cast(dtypes.int32)
                 return code * self.memory["r"].index(direction, k, gate, unit).cast(dtypes.int32)
 
             whole = self.loops.sum(self.form.hidden, term)
-        zero = self.loops.read(scale, direction, 1).cast(dtypes.int32)
+        zero = self.loops.read(scale, *own, 1).cast(dtypes.int32)
         whole = whole - zero * self.memory["r_sum"].index(direction, gate, unit)
         if "total" in self.memory:
-            rest = zero * self.form.hidden - self.loops.read(self.memory["total"], direction, row)
+            rest = zero * self.form.hidden - self.loops.read(self.memory["total"], *own, row)
             whole = whole + rest * self.memory["r_zero"].index(direction, gate, unit)
-        factor = self.loops.read(scale, direction, 0)
+        factor = self.loops.read(scale, *own, 0)
         factor = factor * self.memory["r_scale"].index(direction, gate, unit)
         return whole.cast(dtypes.float32) * factor
 
     # *** steps ***
 
-    def _units(self, cell: Cell, direction: UOp, block: UOp, time: UOp) -> None:
-        """The next state of some units."""
+    def _units(
+        self, cell: Cell, direction: UOp, part: UOp, block: UOp, time: UOp, turn: UOp
+    ) -> None:
+        """The next state of a block."""
         with (
             self.loops.loop(self.form.batch) as row,
             self.loops.at_once((self.form.block // LANES,), LANES) as (copy, lane),
         ):
             place = copy * LANES + lane
             unit = block * self.form.block + place
-            gates = [self._gate(gate, direction, row, unit, place, time) for gate in range(GATES)]
+
+            def total(gate: int) -> UOp:
+                projected = self.memory["projected"].index(time, row, direction, gate, unit)
+                value = projected + self._product(gate, (direction, part), row, unit, place)
+                return value + self.memory["bias"].index(direction, gate, unit)
+
+            gates = [total(gate) for gate in range(GATES)]
             peepholes = self.memory.get("peepholes")
             own = (
                 []
@@ -256,20 +310,18 @@ class _Writer:
             self.loops.write(self.memory["out"], time, direction, row, unit, value=shown)
             state = self.loops.read(self.memory["out"], time, direction, row, unit)
             if alive is not None:
-                before = self.loops.read(self.memory["h"], direction, row, unit)
+                before = self.loops.read(self.memory["h"], turn, direction, row, unit)
                 state = alive.where(state, before)
-            self.loops.write(self.memory["h"], direction, row, unit, value=state)
-
-    def _gate(self, gate: int, direction: UOp, row: UOp, unit: UOp, place: UOp, time: UOp) -> UOp:
-        projected = self.memory["projected"].index(time, row, direction, gate, unit)
-        total = projected + self._product(gate, direction, row, unit, place)
-        return total + self.memory["bias"].index(direction, gate, unit)
+            self.loops.write(self.memory["h"], 1 - turn, direction, row, unit, value=state)
 
     def _is_alive(self, time: UOp, row: UOp) -> UOp | None:
         """Whether a row's sequence has this step."""
         if "lengths" not in self.memory:
             return None
         return time.cast(dtypes.int32) < self.memory["lengths"].index(row)
+
+
+_ZERO = UOp.const(dtypes.weakint, 0)
 
 
 def _rounded(x: UOp) -> UOp:

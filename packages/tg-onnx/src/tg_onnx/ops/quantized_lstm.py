@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tg_tensor import Device, Tensor, dtypes
-from tg_tensor.algorithms.calls import run_kernel
+from tg_tensor.algorithms.calls import run_kernels
 from tg_uop.context import CPU_COUNT, TC
 
 from tg_onnx.ops.codes import is_nothing, matmul_of_codes, signed
@@ -16,8 +17,17 @@ from tg_onnx.ops.quantized_kernel import (
     UNIT,
     QuantizedForm,
     QuantizedKernel,
+    Writer,
 )
+from tg_onnx.ops.recurrent_kernel import LANES, divisor
 from tg_onnx.ops.recurrent_layer import Layer, Results, Weights
+
+UNITS_TO_SHARE = 384
+"""From so many units on a step is worth several threads, and what starting them costs."""
+MOST_CALLS = 512
+"""Longer sequences stay in one kernel: a kernel for each step is one more call to keep."""
+LINE = 16
+"""Numbers of 32 bits that a thread has to itself."""
 
 
 def run_quantized(
@@ -29,16 +39,20 @@ def run_quantized(
 ) -> Results:
     """Every hidden state, then the last of each state; no gradient goes through it."""
     steps, batch, _ = (int(size) for size in x.shape)
+    hidden = int(weights.r.shape[-1])
     form = QuantizedForm(
         cells=layer.cells,
         is_reverse=layer.direction == "reverse",
         couples=layer.couples,
         steps=steps,
         batch=batch,
-        hidden=int(weights.r.shape[-1]),
+        hidden=hidden,
         threads=CPU_COUNT.value,
         has_unit=_has_unit(str(x.device)),
     )
+    if steps <= MOST_CALLS and hidden >= UNITS_TO_SHARE:
+        parts = divisor(form.blocks, CPU_COUNT.value // len(layer.cells))
+        form = replace(form, parts=parts)
     kind = dtypes.float32
     directions = len(layer.cells)
     prepared = _Prepared(form, weights)
@@ -50,21 +64,29 @@ def run_quantized(
     if lengths is not None:
         inputs["lengths"] = lengths.cast(dtypes.int32)
     shape = (directions, batch, form.width)
+    own = (directions, form.parts)
     rooms = {
         "out": ((steps, *shape), kind),
-        "h": (shape, kind),
         "c": (shape, kind),
-        "codes": ((directions, form.rows, form.depth), dtypes.int8),
-        "ranges": ((directions, 2, form.block), kind),
-        "scale": ((directions, 2), kind),
+        "h": ((2, *shape), kind),
+        "codes": ((*own, form.rows, form.depth), dtypes.int8),
+        "ranges": ((*own, 2, LANES), kind),
+        "scale": ((*own, 2), kind),
     }
     if form.has_unit:
-        rooms["products"] = ((directions, GATES, form.rows, form.block), dtypes.int32)
+        rooms["products"] = ((*own, GATES, form.rows, form.block), dtypes.int32)
     if "r_zero" in inputs:
-        rooms["total"] = (shape[:2], dtypes.int32)
-    kernel = QuantizedKernel(form, (*rooms, *inputs))
+        rooms["total"] = ((*own, batch), dtypes.int32)
+    names = (*rooms, "clock", *inputs) if form.parts > 1 else (*rooms, *inputs)
+    kernels = [QuantizedKernel(form, names, Writer.all_steps)]
+    if form.parts > 1:
+        rooms["clock"] = ((*own, LINE), dtypes.int32)
+        step = QuantizedKernel(form, names, Writer.one_step)
+        kernels = [QuantizedKernel(form, names, Writer.start), *[step] * steps]
     given = [value.contiguous().uop for value in inputs.values()]
-    found = [Tensor.from_uop(node) for node in run_kernel(kernel, list(rooms.values()), *given)[:3]]
+    places = run_kernels(kernels, list(rooms.values()), *given)
+    out, c, h = (Tensor.from_uop(node) for node in places[:3])
+    found = [out, h[steps % 2], c]
     if form.width != form.hidden:
         found = [r.shrink((*(None,) * (r.ndim - 1), (0, form.hidden))) for r in found]
     return tuple(result.cast(x.dtype) for result in found)

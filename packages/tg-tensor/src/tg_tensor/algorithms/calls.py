@@ -19,12 +19,22 @@ Room = tuple[tuple[int, ...], DType]
 
 def run_kernel(fxn: KernelFunction, rooms: Sequence[Room], *arguments: UOp) -> tuple[UOp, ...]:
     """The memory that one run of a kernel leaves: `rooms` are its results and its scratch."""
+    return run_kernels((fxn,), rooms, *arguments)
+
+
+def run_kernels(
+    functions: Sequence[KernelFunction], rooms: Sequence[Room], *arguments: UOp
+) -> tuple[UOp, ...]:
+    """The memory that kernels leave which run one after the other, all of them on the same."""
     device = arguments[0].device
     places = [_memory(device, shape, dtype) for shape, dtype in rooms]
     # contiguous as the scheduler would make them: then what has run is known by its node
-    operands = (*places, *(in_own_memory(argument) for argument in arguments))
-    call = built_kernel(operands, fxn).call(*operands)
-    return tuple(place.after(call) for place in places)
+    given = [in_own_memory(argument) for argument in arguments]
+    built = {function: built_kernel((*places, *given), function) for function in functions}
+    for function in functions:
+        call = built[function].call(*places, *given)
+        places = [place.after(call) for place in places]
+    return tuple(places)
 
 
 def _memory(device: str | tuple[str, ...], shape: tuple[int, ...], dtype: DType) -> UOp:
