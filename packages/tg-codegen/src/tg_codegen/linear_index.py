@@ -82,3 +82,17 @@ def split_gate(expr: UOp) -> tuple[UOp | None, UOp]:
 def is_single_index(index: UOp) -> bool:
     """Whether an INDEX has one (flat) address expression."""
     return index.op is Ops.INDEX and len(index.src) == 2
+
+
+def is_step_condition(condition: UOp) -> bool:
+    """Whether a condition holds at every n-th place of a sum of loops: (i + r + 1) % 2 < 1.
+
+    Elements that lie n steps apart are read under it: those of a strided window, seen from what
+    the window was laid on.
+    """
+    if condition.op is not Ops.CMPLT:
+        return False
+    rest, limit = condition.src
+    if rest.op is not Ops.MOD or limit.op is not Ops.CONST or limit.arg != 1:
+        return False
+    return rest.src[1].op is Ops.CONST and len(rest.src[0].ranges) > 1

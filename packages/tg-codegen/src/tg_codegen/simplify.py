@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tg_uop import GroupOp, Ops, UOp, dtypes
+from tg_uop.ir.substitute import rebuilt
 from tg_uop.rewrite.driver import graph_rewrite
 from tg_uop.rules.sets import INDEX_MATH
 from tg_uop.rules.simplify import simplify
@@ -43,6 +44,7 @@ def simplify_indices(kernel: UOp) -> UOp:
         before, INDEX_MATH, name="simplify-indices", gate=lambda n: n is before or _is_index(n)
     )
     changed = {old: new for old, new in zip(before.src, after.src, strict=True) if old is not new}
+    decided = any(_constant_of(new) is not None for new in changed.values())
     # a condition on a result of a loop has the indices of that loop below it: what replaces it must
     # see them replaced as well, or the loop would be there twice
     while changed:
@@ -50,7 +52,35 @@ def simplify_indices(kernel: UOp) -> UOp:
         if replaced is kernel:
             break
         kernel = replaced
-    return kernel
+    return choose_branches(kernel) if decided else kernel
+
+
+def choose_branches(kernel: UOp) -> UOp:
+    """The kernel with what is chosen by a constant in place of the choice.
+
+    Where that is the zero of a sum that was not to be added, the sum goes on without it: a copy of
+    a loop's body for a step that a condition leaves out costs nothing.
+    """
+    done: dict[UOp, UOp] = {}
+    zeros: set[UOp] = set()
+    for node in kernel.toposort():
+        src = tuple([done.get(s, s) for s in node.src])
+        if node.op is Ops.WHERE and (choice := _constant_of(src[0])) is not None:
+            done[node] = src[1] if choice else src[2]
+            if not choice and _constant_of(src[2]) == 0:
+                zeros.add(src[2])
+        elif node.op is Ops.ADD and not zeros.isdisjoint(src):
+            done[node] = src[0] if src[1] in zeros else src[1]
+        elif src != node.src:
+            done[node] = rebuilt(node, src)
+    return done.get(kernel, kernel)
+
+
+def _constant_of(node: UOp) -> object:
+    """The number that a node is, in each of its lanes; None where it is none."""
+    if node.op is Ops.STACK and len(set(node.src)) == 1:
+        node = node.src[0]
+    return node.arg if node.op is Ops.CONST else None
 
 
 _INTRICATE = frozenset(

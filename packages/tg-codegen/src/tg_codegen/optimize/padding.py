@@ -6,13 +6,16 @@ where b[j] stays inside of its buffer without the condition. It is what the grad
 window operation looks like; with the conditions left on one operand, that operand can be staged
 with its padding, and the other one is read by all outputs alike. An infinity in `b` meets a zero
 where it was left out before, as it does in the forward direction.
+
+Conditions that hold at every n-th step stay around the product (`is_step_condition`): where they do
+not hold there is nothing to be summed, and a strategy that knows the step leaves it out.
 """
 
 from __future__ import annotations
 
 from tg_uop import Ops, PtrDType, UOp
 
-from tg_codegen.linear_index import is_single_index, split_gate
+from tg_codegen.linear_index import is_single_index, is_step_condition, split_gate
 from tg_codegen.optimize.loop_rewrite import replace_nodes
 
 
@@ -28,7 +31,8 @@ def free_of_padding(ast: UOp) -> UOp:
 
 
 def _unconditional(value: UOp) -> UOp:
-    condition, product = _split_where(value)
+    parts, product = _split_where(value)
+    condition = frozenset(parts)
     factors = product.split_uop(Ops.MUL)
     gated = [f for f in factors if _gate_of(f)]
     if len(factors) < 2 or not gated:
@@ -38,25 +42,29 @@ def _unconditional(value: UOp) -> UOp:
     if not condition <= known:
         return value
     fresh = [f if f is keeper else _without(f, known) for f in factors]
-    if fresh == factors and not condition:
+    steps = [part for part in parts if is_step_condition(part)]
+    if fresh == factors and len(condition) == len(steps):
         return value
     result = fresh[0]
     for factor in fresh[1:]:
         result = result * factor
-    return result
+    return _all(steps).where(result, UOp.const(result.dtype, 0)) if steps else result
 
 
-def _split_where(value: UOp) -> tuple[frozenset[UOp], UOp]:
+def _split_where(value: UOp) -> tuple[list[UOp], UOp]:
     """The conditions under which a value is not zero, and the value there."""
     if value.op is Ops.WHERE:
         condition, chosen, other = value.src
         if other.op is Ops.CONST and other.arg == 0:
-            return _conjuncts(condition), chosen
-    return frozenset(), value
+            return condition.split_uop(Ops.AND), chosen
+    return [], value
 
 
-def _conjuncts(condition: UOp) -> frozenset[UOp]:
-    return frozenset(condition.split_uop(Ops.AND))
+def _all(conditions: list[UOp]) -> UOp:
+    together = conditions[0]
+    for condition in conditions[1:]:
+        together = together & condition
+    return together
 
 
 def _gate_of(factor: UOp) -> frozenset[UOp]:
@@ -64,7 +72,7 @@ def _gate_of(factor: UOp) -> frozenset[UOp]:
     if not is_single_index(factor):
         return frozenset()
     gate, _ = split_gate(factor.index_expr)
-    return frozenset() if gate is None else _conjuncts(gate)
+    return frozenset() if gate is None else frozenset(gate.split_uop(Ops.AND))
 
 
 def _stays_inside(load: UOp) -> bool:
@@ -84,8 +92,5 @@ def _without(factor: UOp, known: frozenset[UOp]) -> UOp:
     assert original is not None, "a load with conditions has a gate"
     kept = [part for part in original.split_uop(Ops.AND) if part not in known]
     if kept:
-        condition = kept[0]
-        for part in kept[1:]:
-            condition = condition & part
-        address = address.valid(condition)
+        address = address.valid(_all(kept))
     return factor.replace(src=(factor.index_buffer, address))

@@ -85,8 +85,7 @@ def _cost(node: UOp, below: Mapping[UOp, Cost]) -> Cost:
     if op in PASSES:
         return below[node.src[0]]
     if op is Ops.EXPAND:
-        source = below[node.src[0]]
-        return IN_MEMORY if source.reduces and not source.constant else source
+        return _expanded(below[node.src[0]])
     if op is Ops.PAD:
         source = below[node.src[0]]
         return source._replace(ops=min(source.ops + 1, LIMIT))
@@ -99,6 +98,17 @@ def _cost(node: UOp, below: Mapping[UOp, Cost]) -> Cost:
     if op in GroupOp.Elementwise:
         return _together(node, below)
     return IN_MEMORY
+
+
+def _expanded(source: Cost) -> Cost:
+    """What those pay who use a value expanded.
+
+    The value is better computed once before it is expanded than with each of its users: whether it
+    is, is decided for itself. So its work is no reason to keep what its users compute from it.
+    """
+    if source.constant:
+        return source
+    return IN_MEMORY if source.reduces else Cost(0, 1, False, False, source.depth)
 
 
 def _together(node: UOp, below: Mapping[UOp, Cost]) -> Cost:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, final
+from typing import NamedTuple, cast, final
 
-from tg_uop import DType, GroupOp, Ops, UOp
+from tg_uop import DType, GroupOp, Ops, UOp, sint
 
 from tg_tensor.schedule.affine import count, max_dim
 from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
@@ -250,11 +250,27 @@ class Planner:
             return False
         if not all(context.reduce_depth for context in demands.values()):
             return False
+        if self._sets_apart(node):
+            return False
         below = (self.indexer.operand(node, demand.access) for demand in demands)
         if any(runs_along(self.indexer.affine, access) for access in below):
             return False
         points = sum(self._points(demand, context) for demand, context in demands.items())
         return points >= max(UNPADDED_WORK, REREAD_PADDING * self._numel(node))
+
+    def _sets_apart(self, node: UOp) -> bool:
+        """Whether zeros come between the elements, as in a transposed convolution with steps.
+
+        A kernel leaves those out that it would read from a copy, which are most.
+        """
+        while node.op in MOVEMENTS:
+            if node.op is Ops.PAD:
+                shape = self.indexer.shape(node.src[0])
+                pads = cast(tuple[tuple[sint, sint], ...], node.movement_arg)
+                if any(s == 1 and p[1] != 0 for s, p in zip(shape, pads, strict=True)):
+                    return True
+            node = node.src[0]
+        return False
 
     def _repeats(self, node: UOp, demands: Demands) -> int:
         """How often an element is computed when every kernel computes it by itself."""

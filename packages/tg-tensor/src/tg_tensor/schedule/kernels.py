@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
+from tg_codegen.linear_index import is_step_condition
 from tg_uop import GroupOp, KernelInfo, Ops, UOp
 from tg_uop.origin import Line
 
@@ -174,8 +175,7 @@ class KernelBuilder:
             return _reduced(node, operands[0], self.indexer.reduced(node, access)[1])
         if node.op in GroupOp.Elementwise:
             value = UOp(node.op, node.dtype, tuple(operands), node.arg)
-            self._note_zeros(value, access)
-            return value
+            return self._term_of_sum(value, access) if node.op is Ops.MUL else value
         assert len(operands) == 1, f"{node.op} stands for its operand"
         return operands[0]
 
@@ -197,19 +197,23 @@ class KernelBuilder:
         self.zero_outside[padded] = self.zero_outside.get(value, frozenset()) | set(gates)
         return padded
 
-    def _note_zeros(self, value: UOp, access: Access) -> None:
+    def _term_of_sum(self, product: UOp, access: Access) -> UOp:
         """Products under a sum are zero where a factor is.
 
         Strictly an infinite factor makes NaN of a padding zero; in a sum over a window that factor
-        makes the neighbouring results infinite or NaN as well.
+        makes the neighbouring results infinite or NaN as well. Not so between the elements that
+        lie some steps apart (a transposed convolution): there is no product to be summed, and a
+        kernel that knows the phase of its element skips it.
         """
-        if value.op is not Ops.MUL or not access.gates:
-            return
         if not any(loop.axis_type.is_reduce for loop in access.loops):
-            return
-        found = [self.zero_outside.get(factor, frozenset()) for factor in value.src]
-        if any(found):
-            self.zero_outside[value] = found[0] | found[1]
+            return product
+        found = [self.zero_outside.get(factor, frozenset()) for factor in product.src]
+        zeros = found[0] | found[1]
+        apart = sorted((gate for gate in zeros if is_step_condition(gate)), key=lambda g: g.key)
+        term = conjunction(apart).where(product, UOp.const(product.dtype, 0)) if apart else product
+        if zeros:
+            self.zero_outside[term] = zeros
+        return term
 
     def _padded_copy(self, node: UOp, access: Access) -> Place | None:
         if not access.gates or not self.plan.padded:

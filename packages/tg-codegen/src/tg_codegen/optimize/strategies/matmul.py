@@ -9,9 +9,10 @@ from tg_uop import Ops, UOp
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.elementwise import copies_allowed
 from tg_codegen.optimize.strategies.facts import ReduceFacts, main_reduce, reduce_facts
+from tg_codegen.optimize.strategies.phases import Phases
 from tg_codegen.optimize.strategies.register_tile import RegisterTile, TileModel
 from tg_codegen.optimize.strategies.stage_plan import StagePlan
-from tg_codegen.optimize.strategies.steps import Planner
+from tg_codegen.optimize.strategies.steps import Planner, is_part
 from tg_codegen.optimize.strategies.threads import thread_choices
 from tg_codegen.options import Options
 
@@ -42,20 +43,24 @@ def optimize_product(view: Scheduler, options: Options) -> Scheduler:
     """The kernel with the cheapest register tile, its operands staged, split over threads."""
     facts = main_reduce(view)
     assert facts is not None, "a product is a reduction"
-    tile = TileModel(view, facts).best()
+    model = TileModel(view, facts)
+    tile = model.best()
     planner = Planner(view)
     staged = [_Staged(plan, view.bufs.index(plan.load.index)) for plan in tile.staged]
     _pad(planner, tile)
     for loop, amount in tile.rows:
-        if int(loop.size) % amount:
+        if loop in model.phases.steps:
+            planner.pad(loop, amount)
+        elif int(loop.size) % amount:
             planner.lap(loop, amount)
-    _split_threads(planner, tile, options)
+    _split_threads(planner, tile, model.phases, options)
     for loop, amount in tile.rows:
-        if int(loop.size) % amount == 0:
+        if loop in model.phases.steps or int(loop.size) % amount == 0:
             planner.upcast(loop, amount)
     if tile.lane is not None and not tile.lane.laps:
         _make_lanes(planner, tile)
-    _unroll(planner, facts, tile)
+    body = _write_out(planner, model.phases)
+    _unroll(planner, facts, tile, body)
     _stage(planner, facts, staged, tile)
     return view
 
@@ -77,15 +82,14 @@ def _pad(planner: Planner, tile: RegisterTile) -> None:
         planner.pad(tile.lane.loop, tile.lane.width)
 
 
-def _split_threads(planner: Planner, tile: RegisterTile, options: Options) -> None:
+def _split_threads(planner: Planner, tile: RegisterTile, phases: Phases, options: Options) -> None:
     """Along the outermost loop whose shares the tile still divides."""
     # tiles that overlap have been taken out of their loops
-    taken = {loop: n for loop, n in tile.rows if int(loop.size) % n == 0}
+    taken = {loop: n for loop, n in tile.rows if phases.whole(loop) % n == 0}
     if tile.lane is not None and not tile.lane.laps:
         taken[tile.lane.loop] = tile.lane.width
     for loop, amount in thread_choices(planner.view, options):
-        root = loop.range_arg.axis_id[0]
-        needed = next((n for r, n in taken.items() if r.range_arg.axis_id[0] == root), 1)
+        needed = next((n for whole, n in taken.items() if is_part(loop, whole)), 1)
         if (int(loop.vmax) + 1) // amount % needed == 0:
             planner.thread(loop, amount)
             return
@@ -103,14 +107,22 @@ def _make_lanes(planner: Planner, tile: RegisterTile) -> None:
         planner.lanes(tile.lane.loop, tile.lane.lanes)
 
 
-def _unroll(planner: Planner, facts: ReduceFacts, tile: RegisterTile) -> None:
+def _write_out(planner: Planner, phases: Phases) -> int:
+    """Write out the places of a window: each is known to count or not then. How many there are."""
+    places = 1
+    for loop in phases.places:
+        places *= planner.size(loop)
+        planner.unroll(loop, planner.size(loop))
+    return places
+
+
+def _unroll(planner: Planner, facts: ReduceFacts, tile: RegisterTile, body: int) -> None:
     """Write out steps of the innermost reduce loop while the body stays small.
 
     Not steps that read what rows read: a compiler would keep all that in registers, of which the
     sums leave few.
     """
     limit = min(_BODY_LIMIT, copies_allowed(planner.view))
-    body = 1
     for _, amount in tile.rows:
         body *= amount
     if tile.lane is not None:

@@ -16,6 +16,7 @@ from tg_uop import Ops, UOp
 
 from tg_codegen.optimize.loop_nest import LoopNest
 from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
+from tg_codegen.optimize.strategies.phases import phases_of
 from tg_codegen.optimize.strategies.stage_plan import BlockChoice, StagePlan, StagePlanner
 from tg_codegen.target.caps import Capabilities
 
@@ -91,6 +92,7 @@ class TileModel:
         self.lowest = inf
         self.can_lap = not nest.reads_what_it_writes
         self.can_block = len(nest.reduces) == 1 and len(nest.stores) == 1
+        self.phases = phases_of(facts)
 
     def best(self) -> RegisterTile:
         """The cheapest tile."""
@@ -105,7 +107,10 @@ class TileModel:
     # *** candidates ***
 
     def _candidates(self) -> Iterator[RegisterTile]:
-        loops = (*self.facts.outputs, *self.facts.reduced)
+        loops = [*self.facts.outputs, *self.facts.reduced]
+        if self.phases.steps:
+            taken = (*self.phases.steps, *self.phases.places)
+            loops = [loop for loop in loops if loop not in taken]
         lanes = [lane for loop in loops for lane in self._lane_choices(loop)]
         for lane in lanes:
             yield from self._with_rows(lane)
@@ -140,6 +145,9 @@ class TileModel:
             yield from self._with_staging(lane, rows)
 
     def _row_choices(self, lane: LaneChoice | None) -> Iterator[tuple[tuple[UOp, int], ...]]:
+        if self.phases.steps:
+            yield from self._rows_of_phases(lane)
+            return
         taken = lane.loop if lane else None
         loops = [r for r in self.facts.outputs if r is not taken and self._is_reused(r)]
         yield ()
@@ -152,6 +160,19 @@ class TileModel:
                 for b in options[second]:
                     if 4 <= a * b <= _MAX_ROWS + 2:
                         yield ((first, a), (second, b))
+
+    def _rows_of_phases(self, lane: LaneChoice | None) -> Iterator[tuple[tuple[UOp, int], ...]]:
+        """Whole phases along each loop that has some, and more rows along one other loop or one of
+        these."""
+        steps = self.phases.steps
+        yield tuple(steps.items())
+        for loop in self.facts.outputs:
+            if (lane is not None and loop is lane.loop) or not self._is_reused(loop):
+                continue
+            phases = steps.get(loop, 1)
+            for amount in range(2 * phases, self.caps.vector_registers, phases):
+                if self.phases.whole(loop) % amount == 0:
+                    yield tuple((steps | {loop: amount}).items())
 
     def _row_amounts(self, loop: UOp) -> list[int]:
         """Steps of a loop in one tile: divisors, or tiles that overlap where none is large."""
@@ -186,7 +207,7 @@ class TileModel:
         for loop, amount in rows:
             if int(loop.size) % amount:
                 padded[loop] = -(-int(loop.size) // amount) * amount
-        laps = bool(padded) or (lane is not None and lane.laps)
+        laps = (bool(padded) and not self.phases.steps) or (lane is not None and lane.laps)
         if lane is not None:
             sizes[lane.loop] = lane.width
             padded[lane.loop] = lane.padded
@@ -212,9 +233,10 @@ class TileModel:
     def _block_choices(self, lane: LaneChoice | None) -> list[BlockChoice]:
         """The outermost reduce loop in parts, where its sums can be kept."""
         in_output = lane is not None and lane.loop in self.facts.outputs
-        if not self.can_block or not in_output or len(self.facts.reduced) == 0:
+        left = [loop for loop in self.facts.reduced if loop not in self.phases.places]
+        if not self.can_block or not in_output or not left:
             return []
-        loop = self.facts.reduced[0]
+        loop = left[0]
         if not isinstance(loop.size, int) or loop.size < 2:
             return []
         inner = self.facts.steps // loop.size
@@ -223,6 +245,9 @@ class TileModel:
         return [BlockChoice(loop, loop.size // n) for n in wide_enough[:2]]
 
     def _gains(self, load: LoadFacts, lane: LaneChoice | None) -> bool:
+        if self._has_phases(load):
+            # a copy would hold the elements that are left out
+            return False
         if load.gate_loops:
             return True
         if lane is None or not load.moves_with(lane.loop):
@@ -272,7 +297,8 @@ class TileModel:
         vectors, loads = self._vectors(lane), 0.0
         for load in self.facts.loads:
             wide = lane is not None and load.moves_with(lane.loop)
-            loads += self._replicas(load, amounts) * (vectors if wide else 1) * 0.5
+            replicas = self._replicas(load, amounts) * self._share(load)
+            loads += replicas * (vectors if wide else 1) * 0.5
         width = lane.width if lane else 1
         elements = prod(amounts.values()) * width * self._useful(lane, amounts)
         return self._step_cycles(loads, self._arithmetic_cycles(lane, amounts)) / elements
@@ -320,6 +346,14 @@ class TileModel:
     def _replicas(self, load: LoadFacts, amounts: dict[UOp, int]) -> int:
         return prod(n for loop, n in amounts.items() if load.moves_with(loop))
 
+    def _share(self, load: LoadFacts) -> float:
+        """The share of the rows of a tile that read an element of an operand in one step."""
+        return self.phases.share if self._has_phases(load) else 1.0
+
+    def _has_phases(self, load: LoadFacts) -> bool:
+        """Whether an operand has elements for some phases of the outputs only."""
+        return any(load.moves_with(loop) for loop in self.phases.steps)
+
     def _load_cycles(
         self,
         load: LoadFacts,
@@ -327,7 +361,7 @@ class TileModel:
         amounts: dict[UOp, int],
         staged: StagePlan | None,
     ) -> float:
-        replicas = self._replicas(load, amounts)
+        replicas = self._replicas(load, amounts) * self._share(load)
         gated = bool(load.gate_loops) and staged is None
         if lane is None or not load.moves_with(lane.loop):
             return replicas * (2.5 if gated else 0.5)
@@ -365,7 +399,9 @@ class TileModel:
 
     def _arithmetic_cycles(self, lane: LaneChoice | None, amounts: dict[UOp, int]) -> float:
         vectors = self._vectors(lane)
-        total = prod(amounts.values()) * vectors * 0.5
+        total = prod(amounts.values()) * vectors * 0.5 * self.phases.share
+        if self.phases.steps:
+            return total
         value = self.facts.node.reduced_value
         for node in self.facts.arithmetic:
             if node is value and node.op is Ops.MUL and self.caps.has_fma:

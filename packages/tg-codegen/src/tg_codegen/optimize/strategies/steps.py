@@ -20,11 +20,10 @@ class Planner:
         """What remains of `loop` as a loop, None when all of it has another role."""
         if loop in self._moved:
             return self._moved[loop]
-        root = loop.range_arg.axis_id[0]
         reducing = loop.axis_type.is_reduce
         for candidate in self.view.rngs:
-            same = candidate.range_arg.axis_id[0] == root
-            if same and candidate.axis_type in _OPEN and candidate.axis_type.is_reduce == reducing:
+            same = is_part(candidate, loop) and candidate.axis_type.is_reduce == reducing
+            if same and candidate.axis_type in _OPEN:
                 return candidate
         return None
 
@@ -107,6 +106,12 @@ class Planner:
         number = None if level is None else self.view.rngs.index(level)
         operand = self.view.bufs.index(index)
         self.view.apply_opt(Opt(OptOps.STAGE, number, (operand,)))
+
+
+def is_part(loop: UOp, whole: UOp) -> bool:
+    """Whether a loop is `whole`, or what an Opt has split off from it."""
+    path = whole.range_arg.axis_id
+    return loop.range_arg.axis_id[: len(path)] == path
 
 
 def _moved(loop: UOp, place: UOp) -> UOp:
