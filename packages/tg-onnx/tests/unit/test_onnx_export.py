@@ -65,6 +65,20 @@ def test_a_convolutional_network(tmp_path):
     check(network, floats(2, 3, 8, 8), tmp_path=tmp_path, tolerance=1e-4)
 
 
+def test_calls_are_written_as_operators(tmp_path):
+    def network(x, i):
+        y = x.conv2d(KERNEL, padding=1).max_pool2d(2).avg_pool2d(2, padding=1)
+        return y.flatten(1).cumsum(1)[i].sort(1)[0], y.argmax(1), W[i]
+
+    x, i = floats(2, 3, 8, 8), np.array([1, 0, 1])
+    model = export(network, [Tensor(x), Tensor(i)], tmp_path / "m.onnx")
+    operators = {node.op_type for node in model.graph.node}
+    wanted = {"Conv", "MaxPool", "AveragePool", "CumSum", "Gather", "ArgMax"}
+    assert wanted < operators
+    assert operators & {"TopK", "GatherElements"}
+    check(network, x, i, tmp_path=tmp_path, tolerance=1e-4)
+
+
 def test_products_do_not_repeat_their_factors(tmp_path):
     x, y = Tensor(floats(2, 3, 5)), Tensor(floats(2, 5, 4))
     model = export(lambda a, b: a @ b, [x, y], tmp_path / "m.onnx")
@@ -86,6 +100,7 @@ def test_several_inputs_with_names(tmp_path):
 def test_what_cannot_be_written_is_named(tmp_path):
     path = tmp_path / "m.onnx"
     x = Tensor(floats(2, 3))
+    total = x.sum().item()
     with pytest.raises(ExportError, match=r"(?s)BITCAST .*test_onnx_export") as caught:
         export(lambda x: x.bitcast(dtypes.int32), [x], path)
     assert caught.value.operation == "BITCAST"
@@ -93,6 +108,8 @@ def test_what_cannot_be_written_is_named(tmp_path):
         export(lambda x: x + Tensor.rand(3), [x], path)
     with pytest.raises(ExportError, match="reading values"):
         export(lambda x: x * x.sum().realize(), [x], path)
-    with pytest.raises(ExportError, match="dynamic_axes"):
-        export(lambda x: x, [x], path, dynamic_axes={"x0": {0: "n"}})
+    with pytest.raises(ExportError, match="reading values"):
+        export(lambda x: x * x.sum().item(), [x], path)
+    with pytest.raises(ExportError, match="to decide what it does"):
+        export(lambda x: x.exp() if x.sum().item() == total else x.log(), [x], path)
     assert not path.exists()

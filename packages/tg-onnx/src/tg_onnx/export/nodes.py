@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import ascii_letters
 from typing import Any, cast
 
@@ -16,6 +16,8 @@ from tg_uop.ir.ops import Ops
 from tg_uop.ir.uop import UOp
 
 from tg_onnx.errors import ExportError
+from tg_onnx.export.calls import Call, Notes, Size
+from tg_onnx.export.counting import is_counting
 from tg_onnx.host import as_array
 from tg_onnx.proto import DTYPE_OF_ELEMENT
 
@@ -46,6 +48,8 @@ BITS = {Ops.AND: "BitwiseAnd", Ops.OR: "BitwiseOr", Ops.XOR: "BitwiseXor"}
 UNARY = {Ops.SIN: "Sin", Ops.SQRT: "Sqrt", Ops.NEG: "Neg", Ops.RECIPROCAL: "Reciprocal"}
 REDUCTIONS = {Ops.ADD: "ReduceSum", Ops.MUL: "ReduceProd", Ops.MAX: "ReduceMax"}
 AS_IT_IS = frozenset((Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.COPY))
+LONGEST = 1 << 12
+"""How many numbers that count are written out; longer lists are made by Range."""
 # dtypes in which runtimes compute everything; others are widened and cast back
 COMPUTED = frozenset(
     (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.int32, dtypes.int64, dtypes.bool)
@@ -55,19 +59,12 @@ COMPUTED = frozenset(
 def element_of(dtype: DType, node: UOp) -> int:
     """The element type of a dtype. Raises `ExportError` for one that there is none for."""
     if dtype not in ELEMENTS:
-        raise _refused(node, f"there is no element type for {dtype}")
+        raise refused(node, f"there is no element type for {dtype}")
     return ELEMENTS[dtype]
 
 
-def sizes_of(node: UOp) -> list[int]:
-    """The shape of a value. Raises `ExportError` for one with variables."""
-    sizes = [size for size in node.shape if isinstance(size, int)]
-    if len(sizes) < len(node.shape):
-        raise _refused(node, "its shape is symbolic")
-    return sizes
-
-
-def _refused(node: UOp, reason: str) -> ExportError:
+def refused(node: UOp, reason: str) -> ExportError:
+    """The error for what cannot be written, with the line that made it."""
     return ExportError(operation=node.op.name, reason=reason).about(node.source_line)
 
 
@@ -75,13 +72,24 @@ class Emitter:
     """Collects the nodes and constants of a graph.
 
     `other` are results of a second trace: memory that only one of the traces knows, with values
-    that the other does not have, was computed from arguments.
+    that the other does not have, was computed from arguments. `notes` are values to write as one
+    operator. `variables` are the axes of inputs whose sizes they stand for, and `most` the size
+    that no axis written into the model has.
     """
 
-    def __init__(self, other: Sequence[UOp]) -> None:
+    def __init__(
+        self,
+        other: Sequence[UOp],
+        notes: Notes | None = None,
+        variables: Mapping[str, tuple[str, int]] | None = None,
+        most: float = math.inf,
+    ) -> None:
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []
         self._names: dict[UOp, str] = {}
+        self._notes = notes or {}
+        self._variables = variables or {}
+        self._most = most
         found = [node for result in other for node in result.toposort() if node.op is Ops.BUFFER]
         self._other = dict.fromkeys(found)
 
@@ -93,8 +101,8 @@ class Emitter:
 
     def add_output(self, name: str, result: UOp) -> None:
         """A value under its own name, with all that it needs."""
-        for node in result.toposort():
-            if node.op is not Ops.DEVICE and node not in self._names:
+        for node in self._in_order(result):
+            if node.op is not Ops.DEVICE:
                 self._names[node] = self._emit(node)
         self.nodes.append(helper.make_node("Identity", [self._names[result]], [name]))
 
@@ -110,6 +118,29 @@ class Emitter:
         self.constants = [tensor for tensor in self.constants if tensor.name in names]
         return kept[::-1]
 
+    def _in_order(self, result: UOp) -> Iterable[UOp]:
+        """The nodes to write, operands before users."""
+        order: dict[UOp, None] = {}
+        stack = [(result, False)]
+        while stack:
+            node, is_ready = stack.pop()
+            if is_ready:
+                order[node] = None
+            elif node not in order and node not in self._names:
+                stack.append((node, True))
+                stack.extend((operand, False) for operand in self._operands(node)[::-1])
+        return order
+
+    def _operands(self, node: UOp) -> tuple[UOp, ...]:
+        call = self._notes.get(node)
+        if call is not None:
+            return tuple(value for given in call.inputs for value in _values_of(given))
+        if node.op is Ops.BIND or _counts(node):
+            return ()
+        if node.op is Ops.SHRINK and _counts(node.src[0]):
+            return node.src[1:]
+        return node.src
+
     def _node(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:
         name = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
@@ -123,6 +154,18 @@ class Emitter:
     def _ints(self, values: Sequence[int]) -> str:
         return self._constant(np.asarray(values, np.int64))
 
+    def _sizes(self, sizes: Sequence[Size]) -> str:
+        """A list of sizes as one value of one axis."""
+        if all(isinstance(size, int) for size in sizes):
+            return self._ints(cast(Sequence[int], sizes))
+        parts = [
+            self._ints([size])
+            if isinstance(size, int)
+            else self._node("Reshape", [self._names[size], self._ints([1])])
+            for size in sizes
+        ]
+        return parts[0] if len(parts) == 1 else self._node("Concat", parts, axis=0)
+
     def _number(self, value: object, dtype: DType, node: UOp) -> str:
         kind = helper.tensor_dtype_to_np_dtype(element_of(dtype, node))
         return self._constant(np.asarray(value).astype(kind))
@@ -131,11 +174,22 @@ class Emitter:
         return self._node("Cast", [name], to=element_of(dtype, node))
 
     def _emit(self, node: UOp) -> str:
-        sizes_of(node)
+        call = self._notes.get(node)
+        if call is not None:
+            return self._called(node, call)
         if node.op is Ops.CONST:
             return self._number(node.arg, node.dtype, node)
+        if node.op is Ops.BIND:
+            return self._variable(node)
+        if _counts(node):
+            return self._counting(node, cast(int, node.shape[0]))
+        if any(isinstance(size, int) and size >= self._most for size in node.shape):
+            reason = "it goes through all sizes that an axis may have; bound the variable"
+            raise refused(node, reason)
         if node.op is Ops.BUFFER:
             return self._memory(node)
+        if node.op is Ops.SHRINK and _counts(node.src[0]):
+            return self._shortened(node)
         inputs = [self._names[source] for source in node.src if source in self._names]
         if node.op in AS_IT_IS:
             return inputs[0]
@@ -145,28 +199,73 @@ class Emitter:
             return self._moved(node, inputs[0])
         return self._computed(node, inputs)
 
+    def _called(self, node: UOp, call: Call) -> str:
+        inputs = []
+        for given in call.inputs:
+            if isinstance(given, tuple):
+                inputs.append(self._sizes(given))
+            elif isinstance(given, int):
+                inputs.append(self._number(given, dtypes.int64, node))
+            else:
+                inputs.append(self._names[given])
+        names = [f"v{len(self.nodes)}_{i}" for i in range(call.outputs)]
+        made = helper.make_node(call.operator, inputs, names, **call.attributes)
+        self.nodes.append(made)
+        found = names[call.place]
+        return found if call.dtype is node.dtype else self._cast(found, node.dtype, node)
+
+    def _variable(self, node: UOp) -> str:
+        place = self._variables.get(node.var_name)
+        if place is None:
+            return self._number(node.bound_value, dtypes.int64, node)
+        whole = self._node("Shape", [place[0]])
+        return self._node("Gather", [whole, self._number(place[1], dtypes.int64, node)])
+
+    def _counting(self, node: UOp, size: Size) -> str:
+        """0, 1, ... up to a size."""
+        if isinstance(size, int) and size <= LONGEST:
+            return self._number(np.arange(size), node.dtype, node)
+        zero, one = (self._number(value, dtypes.int64, node) for value in (0, 1))
+        end = self._number(size, dtypes.int64, node) if isinstance(size, int) else self._names[size]
+        found = self._node("Range", [zero, end, one])
+        return found if node.dtype is dtypes.int64 else self._cast(found, node.dtype, node)
+
+    def _shortened(self, node: UOp) -> str:
+        """Some of 0, 1, ..., without those before and after."""
+        ((start, end),) = cast(tuple[tuple[Size, Size]], node.movement_arg)
+        whole = self._counting(node, end)
+        if isinstance(start, int) and start == 0:
+            return whole
+        return self._node("Slice", [whole, self._sizes([start]), self._sizes([end])])
+
     def _memory(self, node: UOp) -> str:
         array = as_array(Tensor(node))
         assert isinstance(array, np.ndarray), "a tensor has elements"
         if node in self._other or any(_is_same(array, other) for other in self._other):
             return self._constant(array)
-        raise _refused(node, "the function computes it by reading values of its arguments")
+        raise refused(node, "the function computes it by reading values of its arguments")
 
     def _moved(self, node: UOp, x: str) -> str:
         if node.op is Ops.RESHAPE:
-            return self._node("Reshape", [x, self._ints(sizes_of(node))], allowzero=1)
+            return self._reshaped(node, x)
         if node.op is Ops.EXPAND:
-            return self._node("Expand", [x, self._ints(sizes_of(node))])
+            return self._node("Expand", [x, self._sizes(_shape(node))])
         if node.op in (Ops.PERMUTE, Ops.FLIP):
             return self._reordered(node, x)
-        arg = cast(tuple[tuple[int, int], ...], node.arg)
+        arg = cast(tuple[tuple[Size, Size], ...], node.movement_arg)
+        first, second = [low for low, _ in arg], [high for _, high in arg]
         if node.op is Ops.PAD:
-            amounts = [low for low, _ in arg] + [high for _, high in arg]
-            return self._node("Pad", [x, self._ints(amounts)])
+            return self._node("Pad", [x, self._sizes(first + second)])
         if node.op is Ops.SHRINK:
-            bounds = self._ints([low for low, _ in arg]), self._ints([high for _, high in arg])
-            return self._node("Slice", [x, *bounds])
-        raise _refused(node, "it is no view that is known")
+            return self._node("Slice", [x, self._sizes(first), self._sizes(second)])
+        raise refused(node, "it is no view that is known")
+
+    def _reshaped(self, node: UOp, x: str) -> str:
+        sizes = _shape(node)
+        unknown = [i for i, size in enumerate(sizes) if not isinstance(size, int)]
+        if len(unknown) == 1 and 0 not in [size for size in sizes if isinstance(size, int)]:
+            sizes[unknown[0]] = -1
+        return self._node("Reshape", [x, self._sizes(sizes)], allowzero=1)
 
     def _reordered(self, node: UOp, x: str) -> str:
         arg = cast(tuple[int, ...], node.arg)
@@ -181,7 +280,7 @@ class Emitter:
         if kind in COMPUTED or kind is dtypes.weakint:
             return self._arithmetic(node, inputs, kind)
         if kind.itemsize == 8 and kind.is_int:
-            raise _refused(node, f"no wider integers hold {kind}")
+            raise refused(node, f"no wider integers hold {kind}")
         wide = dtypes.int64 if kind.is_int else dtypes.float32
         first = 1 if node.op is Ops.WHERE else 0
         cast = [self._cast(name, wide, node) for name in inputs[first:]]
@@ -210,7 +309,7 @@ class Emitter:
             return self._node(UNARY[op], inputs)
         special = _SPECIAL.get(op)
         if special is None:
-            raise _refused(node, f"opset {OPSET} has no such operation")
+            raise refused(node, f"opset {OPSET} has no such operation")
         return special(self, node, inputs[0], kind)
 
     def _product(self, node: UOp) -> str | None:
@@ -228,17 +327,17 @@ class Emitter:
             return None
         equation = f"{terms[0]},{terms[1]}->{kept}"
         found = self._node("Einsum", [name for name, _ in parts], equation=equation)
-        return self._node("Reshape", [found, self._ints(sizes_of(node))], allowzero=1)
+        return self._node("Unsqueeze", [found, self._ints(axes)])
 
     def _unrepeated(self, node: UOp) -> tuple[str, list[int]]:
         """A value without the axes along which it is repeated, and the axes that it has."""
         if node.op is not Ops.EXPAND:
             return self._names[node], list(range(len(node.shape)))
         inner = node.src[0]
-        sizes = sizes_of(inner)
-        own = [i for i, size in enumerate(sizes_of(node)) if sizes[i] == size]
-        shape = self._ints([sizes[i] for i in own])
-        return self._node("Reshape", [self._names[inner], shape], allowzero=1), own
+        pairs = list(zip(inner.shape, node.shape, strict=True))
+        own = [i for i, (size, wide) in enumerate(pairs) if size is wide or size == wide]
+        repeated = [i for i in range(len(pairs)) if i not in own]
+        return self._node("Squeeze", [self._names[inner], self._ints(repeated)]), own
 
     def _reduced(self, node: UOp, x: str, kind: DType) -> str:
         arg = cast(ReduceArg, node.arg)
@@ -270,6 +369,19 @@ _SPECIAL: dict[Ops, Callable[[Emitter, UOp, str, DType], str]] = {
     Ops.LOG2: Emitter._logarithm,
     Ops.TRUNC: Emitter._truncated,
 }
+
+
+def _shape(node: UOp) -> list[Size]:
+    return cast(list[Size], list(node.shape))
+
+
+def _counts(node: UOp) -> bool:
+    return node.op is Ops.RESHAPE and is_counting(node)
+
+
+def _values_of(given: object) -> list[UOp]:
+    values = given if isinstance(given, tuple) else (given,)
+    return [value for value in values if isinstance(value, UOp)]
 
 
 def _is_same(array: np.ndarray, other: UOp) -> bool:

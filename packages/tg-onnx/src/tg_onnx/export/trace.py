@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import onnx
@@ -12,7 +15,10 @@ from tg_tensor import Tensor
 from tg_uop.ir.uop import UOp
 
 from tg_onnx.errors import ExportError
-from tg_onnx.export.nodes import OPSET, Emitter, element_of, sizes_of
+from tg_onnx.export.axes import LARGEST, Axes, DynamicAxes, read_axes, text_of_size
+from tg_onnx.export.calls import Notes, noted_calls
+from tg_onnx.export.nodes import OPSET, Emitter, element_of
+from tg_onnx.export.numbers import refuse_read_numbers
 
 IR_VERSION = 10
 """Of the onnx releases that brought the opset."""
@@ -27,33 +33,38 @@ def export(
     *,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
-    dynamic_axes: Mapping[str, Mapping[int, str]] | None = None,
+    dynamic_axes: DynamicAxes | None = None,
 ) -> ModelProto:
     """Write `function` as a model of opset 21, with the shapes and dtypes of the examples.
 
-    What the function reads besides its arguments, such as weights, becomes part of the model. It
-    is called twice, with other values the second time, to find out whether it reads values of its
-    arguments, which a model cannot.
+    `dynamic_axes` names the axes of inputs that may have any size: `{"x0": {0: "batch"}}`, or
+    `{"x0": [0]}` for a name made up. Axes of one name have one size. A `Variable` in place of a
+    name says which sizes there may be; otherwise they go from 1, or from the smallest power of two
+    at which the function does not ask what bounds do not tell, to `LARGEST`.
 
-    Raises `ExportError` for operations that the opset cannot express, values that are read, and
-    `dynamic_axes`, since sizes are fixed when a function is traced.
+    What the function reads besides its arguments, such as weights, becomes part of the model. It
+    is called twice, with other values and sizes the second time, to find out whether it reads
+    values of its arguments, which a model cannot.
+
+    Raises `ExportError` for operations that the opset cannot express, for values and sizes that
+    are read, and for dynamic axes that are not there or do not fit together.
     """
-    if dynamic_axes:
-        raise ExportError(operation="dynamic_axes", reason="sizes are those of the examples")
     arrays = [tensor.numpy() for tensor in example_inputs]
     ids = list(input_names or (f"x{i}" for i in range(len(arrays))))
-    emitter = Emitter(_trace(function, example_inputs, [_other(a) for a in arrays])[1])
-    inputs, results = _trace(function, example_inputs, arrays)
-    for name, node in zip(ids, inputs, strict=True):
+    axes = read_axes(dynamic_axes or {}, dict(zip(ids, arrays, strict=True)))
+    first, second = _two_traces(function, example_inputs, arrays, axes)
+    refuse_read_numbers((first.inputs, first.results), (second.inputs, second.results))
+    emitter = Emitter(second.results, first.notes, axes.places, LARGEST if axes.names else math.inf)
+    for name, node in zip(ids, first.inputs, strict=True):
         emitter.add_input(name, node)
-    names = list(output_names or (f"y{i}" for i in range(len(results))))
-    for name, result in zip(names, results, strict=True):
+    names = list(output_names or (f"y{i}" for i in range(len(first.results))))
+    for name, result in zip(names, first.results, strict=True):
         emitter.add_output(name, result)
     graph = helper.make_graph(
         emitter.needed(names),
         getattr(function, "__name__", "function"),
-        [_declared(name, node) for name, node in zip(ids, inputs, strict=True)],
-        [_declared(name, node) for name, node in zip(names, results, strict=True)],
+        [_declared(name, node) for name, node in zip(ids, first.inputs, strict=True)],
+        [_declared(name, node) for name, node in zip(names, first.results, strict=True)],
         emitter.constants,
     )
     opsets = [helper.make_opsetid("", OPSET)]
@@ -65,20 +76,60 @@ def export(
     return model
 
 
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The nodes of inputs, of what a function makes of them, and its calls worth an operator."""
+
+    inputs: list[UOp]
+    results: list[UOp]
+    notes: Notes
+
+
+def _two_traces(
+    function: Callable[..., Result],
+    like: Sequence[Tensor],
+    arrays: Sequence[np.ndarray],
+    axes: Axes,
+) -> tuple[Trace, Trace]:
+    """With the examples, and with other values and sizes."""
+    others = [_other(axes.lengthened(i, array)) for i, array in enumerate(arrays)]
+    smallest = 1
+    while True:
+        try:
+            with axes.at_least(smallest):
+                second = _trace(function, like, others, axes)
+                return _trace(function, like, arrays, axes), second
+        except TypeError as error:
+            if not axes.names:
+                raise
+            # a condition on a size that bounds do not decide
+            smallest *= 2
+            if smallest > axes.smallest_example:
+                reason = f"{error}; a Variable instead of the name of an axis bounds its size"
+                raise ExportError(operation="dynamic_axes", reason=reason) from error
+        except MemoryError as error:
+            reason = "it realizes a value with an axis of any size"
+            raise ExportError(operation="realize", reason=reason) from error
+
+
 def _trace(
-    function: Callable[..., Result], like: Sequence[Tensor], arrays: Sequence[np.ndarray]
-) -> tuple[list[UOp], list[UOp]]:
-    """The nodes of fresh inputs, and of what the function makes of them."""
+    function: Callable[..., Result],
+    like: Sequence[Tensor],
+    arrays: Sequence[np.ndarray],
+    axes: Axes,
+) -> Trace:
     given = [
-        Tensor(np.ascontiguousarray(array), device=old.device, dtype=old.dtype).realize()
-        for array, old in zip(arrays, like, strict=True)
+        axes.opened(i, Tensor(np.ascontiguousarray(array), device=old.device, dtype=old.dtype))
+        for i, (array, old) in enumerate(zip(arrays, like, strict=True))
     ]
-    found = function(*given)
+    inputs = [tensor.uop for tensor in given]
+    with noted_calls() as notes:
+        found = function(*given)
     results = [found] if isinstance(found, Tensor) else list(found)
     for result in results:
         if not isinstance(result, Tensor):
             raise ExportError(operation=type(result).__name__, reason="results are Tensors")
-    return [tensor.uop for tensor in given], [result.uop for result in results]
+    return Trace(inputs, [tensor.uop for tensor in results], notes)
 
 
 def _other(array: np.ndarray) -> np.ndarray:
@@ -91,4 +142,7 @@ def _other(array: np.ndarray) -> np.ndarray:
 
 
 def _declared(name: str, node: UOp) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, element_of(node.dtype, node), sizes_of(node))
+    sizes = [
+        size if isinstance(size, int) else text_of_size(cast(UOp, size)) for size in node.shape
+    ]
+    return helper.make_tensor_value_info(name, element_of(node.dtype, node), sizes)
