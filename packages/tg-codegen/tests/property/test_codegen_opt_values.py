@@ -120,6 +120,32 @@ def two_outputs(m: int, n: int) -> tuple[UOp, tuple[int, ...]]:
     return first.sink(second, arg=KernelInfo()), (m * n, m, m * n)
 
 
+def updated(m: int, n: int, k: int) -> tuple[UOp, tuple[int, ...]]:
+    """A product that is stored, and added to what a second buffer holds."""
+    i, j, r = loop(m, 0), loop(n, 1), reduce_loop(k, 2)
+    total = (buffer(2, m * k).index(i * k + r) * buffer(3, k * n).index(r * n + j)).reduce(r)
+    place = i * n + j
+    state = buffer(1, m * n).index(place)
+    stores = buffer(0, m * n).index(place).store(total).group(state.store(state * 3 + total))
+    return stores.end(i, j).sink(arg=KernelInfo()), (m * n, m * n, m * k, k * n)
+
+
+def set_apart(size: int, window: int, step: int, channels: int) -> tuple[UOp, tuple[int, ...]]:
+    """A window over elements that lie some steps apart, for several outputs at each place."""
+    whole = (size - 1) * step + window
+    x, c = loop(whole, 0), loop(channels, 1)
+    k = reduce_loop(window, 2)
+    place = x - k + window - 1
+    inside = (place < window - 1).logical_not() & (place < (size - 1) * step + window)
+    counts = inside & ((place - window + 1 + step * window) % step < 1)
+    source = buffer(1, size).index(((place - window + 1) // step).valid(counts))
+    term = source * buffer(2, window * channels).index(k * channels + c)
+    value = counts.where(term, UOp.const(INT, 0)).reduce(k)
+    out = buffer(0, whole * channels)
+    sizes = (whole * channels, size, window * channels)
+    return kernel(out, x * channels + c, value, x, c), sizes
+
+
 KERNELS = st.one_of(
     st.builds(two_outputs, SIZES, SIZES),
     st.builds(squares, SIZES, SIZES, st.integers(1, 4)),
@@ -127,6 +153,8 @@ KERNELS = st.one_of(
     st.builds(convolution, st.integers(1, 4), st.integers(2, 8), st.integers(1, 4)),
     st.builds(centered, SIZES, SIZES, st.sampled_from((Ops.ADD, Ops.MAX))),
     st.builds(pointwise, SIZES, SIZES),
+    st.builds(updated, SIZES, SIZES, SIZES),
+    st.builds(set_apart, SIZES, st.integers(1, 4), st.integers(1, 3), SIZES),
 )
 AXES = st.integers(0, 5)
 AMOUNTS = st.sampled_from((0, 2, 3, 4))

@@ -94,13 +94,19 @@ def _position(loop: UOp) -> tuple[bool, bool, tuple[int, ...]]:
 
 
 def _only_reduction(nest: LoopNest, loop: UOp) -> tuple[UOp, UOp]:
-    """The END and the REDUCE of a kernel that has one of each."""
+    """The END and the REDUCE of a kernel that has one of each; it may store several results."""
     roots = nest.ast.src
-    if len(roots) != 1 or roots[0].op is not Ops.END or roots[0].ended_effect.op is not Ops.STORE:
-        raise StagingRefusal("the kernel has several results", "block kernels with one store")
+    if len(roots) != 1 or roots[0].op is not Ops.END or not _stores(roots[0].ended_effect):
+        raise StagingRefusal("the kernel has several loop nests", "block kernels with one")
     if len(nest.reduces) != 1 or loop not in nest.reduces[0].reduce_ranges:
         raise StagingRefusal("the kernel has several reductions", "block kernels with one")
     return roots[0], nest.reduces[0]
+
+
+def _stores(effect: UOp) -> tuple[UOp, ...]:
+    """The stores that an effect consists of, none where it is of another kind."""
+    parts = effect.src if effect.op is Ops.GROUP else (effect,)
+    return parts if all(part.op is Ops.STORE for part in parts) else ()
 
 
 def _clear(scratch: UOp, size: int, start: UOp) -> UOp:
@@ -116,9 +122,10 @@ def _clear(scratch: UOp, size: int, start: UOp) -> UOp:
 def _finishing_loop(loop: UOp, root: UOp) -> UOp:
     """The loop by which results are written: plain, unless its lanes are contiguous in memory."""
     arg = loop.range_arg
-    target = root.ended_effect.stored_target
-    _, address = split_gate(target.index_expr)
-    keeps_lanes = arg.lanes and linear_form(address).stride(loop) == 1
+    addresses = [
+        split_gate(store.stored_target.index_expr)[1] for store in _stores(root.ended_effect)
+    ]
+    keeps_lanes = arg.lanes and all(linear_form(a).stride(loop) == 1 for a in addresses)
     role = arg.axis_type if keeps_lanes else AxisType.LOOP
     path = (_SUMS_AXIS + 1, *arg.axis_id)
     return loop.replace(arg=type(arg)(path, role, keeps_lanes))
