@@ -113,18 +113,25 @@ ACTIVATIONS = ["Softsign", "HardSigmoid", "LeakyRelu", "ScaledTanh", "Affine", "
         ("LSTM", "bidirectional", {"activations": ACTIVATIONS}),
         ("LSTM", "forward", {"activations": ACTIVATIONS[:3], "clip": 0.5}),
         ("GRU", "bidirectional", {"activations": ["ThresholdedRelu", "Softplus"] * 2}),
+        ("GRU", "bidirectional", {}),
         ("RNN", "bidirectional", {"activations": ["Sigmoid", "Relu"]}),
     ],
 )
-def test_the_kernel_computes_what_steps_do(kind, direction, options):
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_the_kernel_computes_what_steps_do(monkeypatch, kind, direction, options, is_shared):
+    if is_shared:
+        for name in ("SHARED_BYTES", "CACHED_BYTES"):
+            monkeypatch.setattr(f"tg_onnx.ops.step_kernel.{name}", 1)
     directions = 2 if direction == "bidirectional" else 1
     names = ["x", "w", "r", "b", "lengths", "h", "c", *(["p"] if kind == "LSTM" else [])]
-    drawn = draw(kind, 3, 6, 2, 5, 18, directions, names)
+    drawn = draw(kind, 3, 6, 2, 5, 90, directions, names)
     arrays = {name: Tensor(array) for name, array in drawn.items()}
     weights = Weights(arrays["w"], arrays["r"], arrays["b"], arrays.get("p"))
     initial = [arrays["h"], arrays["c"]][: 2 if kind == "LSTM" else 1]
     layer = layer_of(kind, direction, **options)
-    found = run_in_kernel(layer, arrays["x"], weights, arrays["lengths"], initial)
+    with Context(CPU_COUNT=4 if is_shared else 1):
+        found = run_in_kernel(layer, arrays["x"], weights, arrays["lengths"], initial)
+        found = [result.realize() for result in found]
     expected = run_steps(layer, arrays["x"], weights, arrays["lengths"], initial)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-6)
@@ -155,7 +162,8 @@ def test_gradients_are_those_of_the_steps(kind):
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_quantized_weights(monkeypatch, direction, steps, batch, hidden, has_unit, is_shared):
     if is_shared:
-        monkeypatch.setattr("tg_onnx.ops.quantized_lstm.UNITS_TO_SHARE", 1)
+        for name in ("SHARED_BYTES", "CACHED_BYTES"):
+            monkeypatch.setattr(f"tg_onnx.ops.step_kernel.{name}", 1)
     directions = 2 if direction == "bidirectional" else 1
     inputs = 6
     rng = np.random.default_rng(8)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tg_tensor import Device, Tensor, dtypes
-from tg_tensor.algorithms.calls import run_kernels
+from tg_tensor.algorithms.calls import Room, run_kernels
 from tg_uop.context import CPU_COUNT, TC
 
 from tg_onnx.ops.codes import is_nothing, matmul_of_codes, signed
@@ -16,18 +16,10 @@ from tg_onnx.ops.quantized_kernel import (
     PACKED,
     UNIT,
     QuantizedForm,
-    QuantizedKernel,
-    Writer,
+    QuantizedWriter,
 )
-from tg_onnx.ops.recurrent_kernel import LANES, divisor
 from tg_onnx.ops.recurrent_layer import Layer, Results, Weights
-
-UNITS_TO_SHARE = 384
-"""From so many units on a step is worth several threads, and what starting them costs."""
-MOST_CALLS = 512
-"""Longer sequences stay in one kernel: a kernel for each step is one more call to keep."""
-LINE = 16
-"""Numbers of 32 bits that a thread has to itself."""
+from tg_onnx.ops.step_kernel import LANES, LINE, kernels_of, parts_of
 
 
 def run_quantized(
@@ -43,16 +35,14 @@ def run_quantized(
     form = QuantizedForm(
         cells=layer.cells,
         is_reverse=layer.direction == "reverse",
-        couples=layer.couples,
         steps=steps,
         batch=batch,
         hidden=hidden,
         threads=CPU_COUNT.value,
+        couples=layer.couples,
         has_unit=_has_unit(str(x.device)),
     )
-    if steps <= MOST_CALLS and hidden >= UNITS_TO_SHARE:
-        parts = divisor(form.blocks, CPU_COUNT.value // len(layer.cells))
-        form = replace(form, parts=parts)
+    form = replace(form, parts=parts_of(form, GATES * hidden * hidden))
     kind = dtypes.float32
     directions = len(layer.cells)
     prepared = _Prepared(form, weights)
@@ -65,24 +55,21 @@ def run_quantized(
         inputs["lengths"] = lengths.cast(dtypes.int32)
     shape = (directions, batch, form.width)
     own = (directions, form.parts)
-    rooms = {
+    rooms: dict[str, Room] = {
         "out": ((steps, *shape), kind),
         "c": (shape, kind),
         "h": ((2, *shape), kind),
-        "codes": ((*own, form.rows, form.depth), dtypes.int8),
+        "codes": ((*own, form.code_rows, form.depth), dtypes.int8),
         "ranges": ((*own, 2, LANES), kind),
         "scale": ((*own, 2), kind),
     }
     if form.has_unit:
-        rooms["products"] = ((*own, GATES, form.rows, form.block), dtypes.int32)
+        rooms["products"] = ((*own, GATES, form.code_rows, form.block), dtypes.int32)
     if "r_zero" in inputs:
         rooms["total"] = ((*own, batch), dtypes.int32)
-    names = (*rooms, "clock", *inputs) if form.parts > 1 else (*rooms, *inputs)
-    kernels = [QuantizedKernel(form, names, Writer.all_steps)]
     if form.parts > 1:
-        rooms["clock"] = ((*own, LINE), dtypes.int32)
-        step = QuantizedKernel(form, names, Writer.one_step)
-        kernels = [QuantizedKernel(form, names, Writer.start), *[step] * steps]
+        rooms["clock"] = ((form.parts, LINE), dtypes.int32)
+    kernels = kernels_of(form, QuantizedWriter, (*rooms, *inputs))
     given = [value.contiguous().uop for value in inputs.values()]
     places = run_kernels(kernels, list(rooms.values()), *given)
     out, c, h = (Tensor.from_uop(node) for node in places[:3])

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tg_tensor import Tensor, dtypes
-from tg_tensor.algorithms.calls import run_kernel, with_gradient
+from tg_tensor.algorithms.calls import Room, run_kernels, with_gradient
 from tg_uop import UOp
 from tg_uop.context import CPU_COUNT
 
 from tg_onnx.ops.cells import Cell
 from tg_onnx.ops.quantize import dynamic_quantize
-from tg_onnx.ops.recurrent_kernel import Form, RecurrentKernel
+from tg_onnx.ops.recurrent_kernel import Form, RecurrentWriter
+from tg_onnx.ops.step_kernel import LINE, kernels_of, parts_of
 
 FEW_STEPS = 2
 """So many steps are a graph, which joins the kernels around it."""
@@ -158,16 +159,19 @@ def run_in_kernel(
     hidden = int(weights.r.shape[-1])
     kind = dtypes.float64 if x.dtype == dtypes.float64 else dtypes.float32
     form = Form(
-        layer.kind,
-        layer.cells,
-        layer.direction == "reverse",
-        steps,
-        batch,
-        hidden,
-        CPU_COUNT.value,
-        layer.resets_product,
-        layer.couples,
+        cells=layer.cells,
+        is_reverse=layer.direction == "reverse",
+        steps=steps,
+        batch=batch,
+        hidden=hidden,
+        threads=CPU_COUNT.value,
+        kind=layer.kind,
+        resets_product=layer.resets_product,
+        couples=layer.couples,
     )
+    phases = 2 if form.has_reset else 1
+    weight_bytes = form.gates * hidden * hidden * kind.itemsize
+    form = replace(form, parts=parts_of(form, weight_bytes, phases))
     prepared = _Prepared(layer, form, weights)
     inputs: dict[str, Tensor] = {"projected": prepared.projection(x.cast(kind)).cast(kind)}
     inputs["r"] = prepared.state_weights().cast(kind).contiguous()
@@ -182,15 +186,18 @@ def run_in_kernel(
     if lengths is not None:
         inputs["lengths"] = lengths.cast(dtypes.int32).contiguous()
     shape = (len(layer.cells), batch, form.width)
-    rooms = {"out": (steps, *shape), "h": shape}
+    rooms: dict[str, Room] = {"out": ((steps, *shape), kind), "h": ((2, *shape), kind)}
     if layer.kind == "LSTM":
-        rooms["c"] = shape
-    if layer.kind == "GRU" and not layer.resets_product:
-        rooms["reset"] = shape
-    kernel = RecurrentKernel(form, (*rooms, *inputs))
-    places = [(room, kind) for room in rooms.values()]
-    found = run_kernel(kernel, places, *(value.uop for value in inputs.values()))
+        rooms["c"] = (shape, kind)
+    if form.has_reset:
+        rooms["reset"] = (shape, kind)
+    if form.parts > 1:
+        rooms["clock"] = ((form.parts, LINE), dtypes.int32)
+    kernels = kernels_of(form, RecurrentWriter, (*rooms, *inputs), phases)
+    given = (value.uop for value in inputs.values())
+    found = run_kernels(kernels, list(rooms.values()), *given)
     results = [Tensor.from_uop(node) for node in found[: 1 + len(initial)]]
+    results[1] = results[1][steps % 2]
     if form.width != hidden:
         results = [r.shrink((*(None,) * (r.ndim - 1), (0, hidden))) for r in results]
     return tuple(result.cast(x.dtype) for result in results)
@@ -209,6 +216,7 @@ class _Prepared:
         self.layer = layer
         self.weights = weights
         self.width = form.width
+        self.block = form.block
         self.directions = len(layer.cells)
         self.hidden = form.hidden
 
@@ -244,11 +252,11 @@ class _Prepared:
         return (both[:, 0] + of_state).reshape(self.directions, -1)
 
     def state_weights(self) -> Tensor:
-        """As (directions, units before, gates, units)."""
-        by_gate = self.weights.r.reshape(
-            self.directions, self.layer.gates, self.hidden, self.hidden
-        )
-        return _padded(by_gate.permute(0, 3, 1, 2), self.width)
+        """As (directions, blocks, gates, units before, units of a block), as they are read."""
+        blocks = (self.width // self.block, self.block)
+        by_gate = self._by_gate(self.weights.r)
+        apart = by_gate.reshape(self.directions, self.layer.gates, *blocks, self.hidden)
+        return apart.permute(0, 2, 1, 4, 3)
 
     def extra(self) -> dict[str, Tensor]:
         """What only some layers have."""
