@@ -15,7 +15,7 @@ MIN_ROUNDS = 5
 # threads of one library spin for a while after its work is done, on the core that the next one
 # needs; runs long enough for that to matter begin after a pause
 PAUSE_ABOVE_SECONDS = 0.3e-3
-PAUSE_SECONDS = 5e-3
+PAUSE_SECONDS = 50e-3
 
 
 @dataclass(frozen=True, slots=True)
