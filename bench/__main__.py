@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> int:
     figures: dict[str, dict[str, float]] = {}
     for row in ROWS:
         if options.only in row.name and options.group in row.group:
-            timings = interleaved(row.build(frozenset(libraries)), row.budget)
+            timings = interleaved(row.build(frozenset(libraries)), row.budget, row.pause)
             figures[row.name] = {name: timing.seconds for name, timing in timings.items()}
             print(line(row, timings, limits), flush=True)
     ratios = [

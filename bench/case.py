@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from bench.measure import Run
+from bench.measure import PAUSE_SECONDS, Run
 
 Array = npt.NDArray[np.generic]
 Competitors = dict[str, Run]
@@ -20,7 +20,7 @@ class Row:
 
     `build(libraries)` gives what to time by the name of a library, "tg" always among them.
     `flops` and `bytes` of memory give rates. `target` is the least ratio to PyTorch, or None, and
-    `limit` the most seconds. `budget` is how long to measure.
+    `limit` the most seconds. `budget` is how long to measure, `pause` how long to wait before a run.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Row:
     target: float | None = None
     limit: float | None = None
     budget: float = 2.0
+    pause: float = PAUSE_SECONDS
     group: str = "kernels"
 
 

@@ -26,13 +26,15 @@ class Timing:
     runs: int
 
 
-def interleaved(runs: Mapping[str, Run], budget_seconds: float = 2.0) -> dict[str, Timing]:
+def interleaved(
+    runs: Mapping[str, Run], budget_seconds: float = 2.0, pause_seconds: float = PAUSE_SECONDS
+) -> dict[str, Timing]:
     """Median time of each competitor; one run of each in turn until the budget is used up."""
     pauses = {}
     for name, run in runs.items():
         for _ in range(WARMUP_RUNS):
             run()
-        pauses[name] = PAUSE_SECONDS if timed(run) > PAUSE_ABOVE_SECONDS else 0.0
+        pauses[name] = pause_seconds if timed(run) > PAUSE_ABOVE_SECONDS else 0.0
     times: dict[str, list[float]] = {name: [] for name in runs}
     end = time.perf_counter() + budget_seconds
     rounds = 0
