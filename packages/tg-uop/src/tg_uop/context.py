@@ -228,9 +228,9 @@ def settings_markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
-# Settings for what there is not (image memory and tf32 units on any device, a Winograd form):
-# declared, so that programs which set them run.
-WITHOUT_EFFECT = frozenset(("IMAGE", "FLOAT16", "ALLOW_TF32", "WINO"))
+# Settings for what there is not (image memory and tf32 units on any device): declared, so that
+# programs which set them run.
+WITHOUT_EFFECT = frozenset(("IMAGE", "FLOAT16", "ALLOW_TF32"))
 
 _GROUPS = ("device", "report", "optimization", "execution", "numbers", "cache", "other")
 
@@ -338,7 +338,9 @@ DEVECTORIZE = ContextVar(
 NOLOCALS = ContextVar(
     "NOLOCALS", 0, "Use no work-groups and no shared memory.", group="optimization"
 )
-WINO = ContextVar("WINO", 0, "Winograd form for 3x3 convolutions.", group="optimization")
+WINO = ContextVar(
+    "WINO", 0, "Winograd form of convolutions with windows of 3.", group="optimization"
+)
 IMAGE = ContextVar("IMAGE", 0, "Use image memory where a device has it.", group="optimization")
 
 JIT = ContextVar(

@@ -10,23 +10,18 @@ from tg_uop.errors import ShapeError
 from tg_uop.methods.windows import Window
 from tg_uop.plain import plain_sequence
 
-from tg_tensor.autograd.composites import slide_noted
 from tg_tensor.defaults import DTypeLike
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.grids import GridOps
+from tg_tensor.ops.winograd import WinogradOps
 
 Sizes = int | Sequence[int]
 Pairs = list[tuple[int, int]]
 
 
-class ConvOps(GridOps):
+class ConvOps(WinogradOps):
     """Convolutions of any number of spatial axes."""
 
     __slots__ = ()
-
-    def _windows(self, windows: Sequence[Window]) -> Self:
-        """All windows over the last axes: shape (*batch, *steps, *kernels)."""
-        return self._of(slide_noted(self.uop, windows))
 
     def conv2d(
         self,
@@ -43,7 +38,8 @@ class ConvOps(GridOps):
         For one, two, three ... spatial axes; an input without a batch gives a result without one.
         `padding` is one number, one an axis, pairs that start with the last axis, "valid" (none),
         or "same" (as many steps as elements, for a stride of 1). Sums of half-precision products
-        are taken in float32, or in `dtype`. Raises `ShapeError` when the shapes do not fit,
+        are taken in float32, or in `dtype`; with WINO=1 windows of 3 elements an axis take fewer
+        products, which are rounded otherwise. Raises `ShapeError` when the shapes do not fit,
         `ArgumentError` for numbers that make no window.
         """
         if weight.ndim >= 3 and self.ndim == weight.ndim - 1:
@@ -103,6 +99,9 @@ class ConvOps(GridOps):
         count = len(windows)
         batch = self.shape[0]
         outputs, inputs, *kernel = weight.shape
+        if self._suits_winograd(weight, windows):
+            result = self._convolve_winograd(weight, groups, dtype)
+            return result if bias is None else result + bias.reshape((1, outputs, *(1,) * count))
         slid = self._windows(windows)
         steps = slid.shape[2 : 2 + count]
         x = slid.reshape((batch, groups, inputs, *steps, *kernel))
