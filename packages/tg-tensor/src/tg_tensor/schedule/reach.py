@@ -34,9 +34,15 @@ class Ranks(Generic[T]):
         """Whether no third item lies between two."""
         if self.rank and self.rank[left] > self.rank[right]:
             left, right = right, left
-        if self._between(left, right, self.needed_by, 1) is None:
+        if self._lies_between(left, right):
             return False
-        return bool(self.rank) or self._between(right, left, self.needed_by, 1) is not None
+        return bool(self.rank) or not self._lies_between(right, left)
+
+    def _lies_between(self, before: T, after: T) -> bool:
+        """Whether `after` waits for `before` by way of a third: looks from where fewer links go."""
+        if len(self.needs[after]) < len(self.needed_by[before]):
+            return self._between(after, before, self.needs, -1) is None
+        return self._between(before, after, self.needed_by, 1) is None
 
     def join(self, left: T, right: T) -> None:
         """Let `left` stand for both; to be called before the links change."""
@@ -44,10 +50,14 @@ class Ranks(Generic[T]):
         if not rank:
             return
         low, high = (left, right) if rank[left] < rank[right] else (right, left)
-        after = self._between(low, high, self.needed_by, 1, searched=len(rank))
-        before = self._between(high, low, self.needs, -1, searched=len(rank))
-        assert after is not None, "something lies between the two"
-        assert before is not None, "something lies between the two"
+        # what the second waits for comes before the first anyway: the first one's place serves both
+        before = self._moved(high, low, self.needs, -1)
+        if not before:
+            place = rank[low]
+            del rank[right]
+            rank[left] = place
+            return
+        after = self._moved(low, high, self.needed_by, 1)
         earlier = sorted(before, key=rank.__getitem__)
         later = sorted(after, key=rank.__getitem__)
         places = sorted(rank[item] for item in (*earlier, low, high, *later))
@@ -55,6 +65,11 @@ class Ranks(Generic[T]):
         # one place is left over
         for place, item in zip(places, (*earlier, left, *later), strict=False):
             rank[item] = place
+
+    def _moved(self, start: T, end: T, links: Links[T], sign: int) -> set[T]:
+        found = self._between(start, end, links, sign, searched=len(self.rank))
+        assert found is not None, "something lies between the two"
+        return found
 
     def _between(
         self, start: T, end: T, links: Links[T], sign: int, searched: int = SEARCHED
