@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
-import types
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar, ParamSpec, Self, TypeVar
+from typing import Self
 
 import numpy as np
 from tg_uop import DType, Ops, UOp, dtypes
@@ -27,7 +24,6 @@ from tg_tensor.engine.promises import promise
 from tg_tensor.errors import DataError, GradientError
 from tg_tensor.interop.arrays import array_of_any
 from tg_tensor.interop.numpy import node_of_array, node_of_bytes, node_of_list
-from tg_tensor.jit.modes import ask_for_training
 from tg_tensor.multi.shard import (
     device_names,
     new_memory_like,
@@ -38,12 +34,10 @@ from tg_tensor.multi.shard import (
 from tg_tensor.ops.axis_names import AxisNameOps
 from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors, number
 from tg_tensor.realize import realize, schedule
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from tg_tensor.training import Trains, train
 
 
-class Tensor(AxisNameOps):
+class Tensor(AxisNameOps, metaclass=Trains):
     """A value with shape, dtype and device that is computed when it is needed.
 
     `data` may be a number, nested lists, bytes, a NumPy array (all copied), another library's array
@@ -52,8 +46,6 @@ class Tensor(AxisNameOps):
     """
 
     __slots__ = ()
-
-    training: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -292,43 +284,8 @@ class Tensor(AxisNameOps):
 
     # *** modes ***
 
-    class train:  # noqa: N801 - it is used like a function
-        """`with Tensor.train():` sets `Tensor.training`, which dropout and batch norm ask.
+    train = train
 
-        `@Tensor.train()` above a function does so while it runs.
-        """
-
-        __slots__ = ("_before", "mode")
-
-        def __init__(self, mode: bool = True) -> None:
-            self.mode = mode
-            self._before: list[bool] = []
-
-        def __enter__(self) -> Self:
-            self._before.append(Tensor.training)
-            Tensor.training = self.mode
-            return self
-
-        def __exit__(
-            self,
-            kind: type[BaseException] | None,
-            error: BaseException | None,
-            trace: types.TracebackType | None,
-        ) -> None:
-            Tensor.training = self._before.pop()
-
-        def __call__(self, fxn: Callable[P, R]) -> Callable[P, R]:
-            """The function with `Tensor.training` set while it runs."""
-
-            @functools.wraps(fxn)
-            def in_mode(*args: P.args, **kwargs: P.kwargs) -> R:
-                with self:
-                    return fxn(*args, **kwargs)
-
-            return in_mode
-
-
-ask_for_training(Tensor)
 
 # What one thread computes replaces nodes in the graphs of all threads, so only one does so at a
 # time. Kernels run outside of Python, and this waits for none of them.

@@ -1,7 +1,8 @@
 """Give every memory access one flat index: kernel form in, kernel form out.
 
 Kernels written by hand may index shaped memory with one index an axis, and may load explicitly;
-here both become INDEX(memory, index), whose value is the element.
+here both become INDEX(memory, index), whose value is the element. Functions of values that they
+call may hide parts from gradients, which no kernel asks for.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ def flatten_accesses(kernel: UOp) -> UOp:
 
 def _rewritten(node: UOp, src: tuple[UOp, ...]) -> UOp:
     if node.op is Ops.RESHAPE and isinstance(node.dtype, PtrDType):
+        return src[0]
+    if node.op in (Ops.DETACH, Ops.CONTIGUOUS_BACKWARD):
         return src[0]
     if node.op is Ops.INDEX:
         return _flat_index(node, src)

@@ -5,6 +5,10 @@ gradient, it is kept beside the memory, and a gradient that reaches the memory g
 graph. A graph that reads memory which was overwritten since is dropped: it no longer says how the
 value came about. So are graphs that lead to nothing but dropped ones, and those whose memory is
 gone.
+
+What a graph only reads behind DETACH is needed for its value, but no gradient goes on there: the
+graph holds that memory under another name, so that it does not keep how that came about. A loop
+over `m = (m.detach() + w).realize()` then holds one step, not all.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from tg_uop import Ops, UOp
 from tg_uop.ir.walk import toposort
 
 from tg_tensor.autograd.functional import without_writes
+from tg_tensor.engine.buffers import attach, buffer_of
+from tg_tensor.realize import recorders
 from tg_tensor.schedule.hazards import version_of
 
 # what a program keeps at once; a program that never lets go of its results is not to keep
@@ -31,6 +37,8 @@ class Kept:
     graph: UOp
     has_leaf: bool
     below: tuple[UOp, ...]
+    renamed: tuple[UOp, ...] = ()
+    """The second names of memory that the graph has."""
 
 
 Dependents = weakref.WeakKeyDictionary[UOp, "weakref.WeakSet[UOp]"]
@@ -42,12 +50,20 @@ _users: Dependents = weakref.WeakKeyDictionary()
 """For memory that has a graph the memory whose graphs lead to it."""
 _unsettled: weakref.WeakSet[UOp] = weakref.WeakSet()
 """Memory whose graphs lead to Tensors that are not computed yet."""
+_second: weakref.WeakKeyDictionary[UOp, weakref.ref[UOp]] = weakref.WeakKeyDictionary()
+"""For memory its second name."""
+_first: weakref.WeakKeyDictionary[UOp, weakref.ref[UOp]] = weakref.WeakKeyDictionary()
+"""For a second name the memory, which may be gone: then nobody can write to it any more."""
 
 
 def graph_behind(node: UOp) -> UOp | None:
     """The graph that computed what now lies in memory, None where it is not kept."""
     kept = _graphs.get(node) if _graphs else None
-    return None if kept is None else kept.graph
+    if kept is None:
+        return None
+    # by its first name memory is known to what protects lazy values from writes
+    named = {name: first for name in kept.renamed if (first := _first[name]()) is not None}
+    return kept.graph.substitute(named) if named else kept.graph
 
 
 def remember(
@@ -109,13 +125,16 @@ def _keep(memory: UOp, graph: UOp, leaves: set[UOp]) -> None:
     if memory in order and memory in _operands_below(graph):
         # the value is what lay in memory already: it came about before
         return
-    below = tuple(node for node in order if node in _graphs)
-    found = [node for node in order if node in leaves]
+    seen = toposort((graph,), lambda node: node.op is not Ops.DETACH and not node.dtype.is_int)
+    below = tuple(node for node in seen if node in _graphs)
+    found = [node for node in seen if node in leaves]
     if not (found or below):
         return
     while len(_graphs) >= _MOST_GRAPHS:
         _drop([next(iter(_graphs))])
-    _graphs[memory] = Kept(graph, bool(found), below)
+    names = {} if recorders.active else _second_names(order, seen)
+    graph = graph.substitute(names) if names else graph
+    _graphs[memory] = Kept(graph, bool(found), below, tuple(names.values()))
     for node in order:
         if node.op is Ops.BUFFER:
             _readers.setdefault(node, weakref.WeakSet()).add(memory)
@@ -123,6 +142,23 @@ def _keep(memory: UOp, graph: UOp, leaves: set[UOp]) -> None:
         _users.setdefault(node, weakref.WeakSet()).add(memory)
     if any(node.base.op is not Ops.BUFFER for node in found):
         _unsettled.add(memory)
+
+
+def _second_names(order: Iterable[UOp], seen: Mapping[UOp, None]) -> dict[UOp, UOp]:
+    """Second names for memory with a graph of its own that gradients do not see."""
+    hidden = toposort([node for node in order if node in _graphs and node not in seen])
+    buffers = [node for node in hidden if node.op is Ops.BUFFER and node not in seen]
+    return {node: _second_name(node) for node in buffers}
+
+
+def _second_name(memory: UOp) -> UOp:
+    known = _second[memory]() if memory in _second else None
+    if known is not None:
+        return known
+    buffer = buffer_of(memory)
+    name = attach(UOp.new_buffer(buffer.device, buffer.size, memory.dtype), buffer)
+    _second[memory], _first[name] = weakref.ref(name), weakref.ref(memory)
+    return name
 
 
 def _operands_below(graph: UOp) -> set[UOp]:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple
 
 from tg_uop import DType, dtypes
 
-
-class Training(Protocol):
-    """The class that says whether programs train (`Tensor`)."""
-
-    training: ClassVar[bool]
+from tg_tensor.training import is_training
 
 
 class Modes(NamedTuple):
@@ -28,18 +24,9 @@ class Modes(NamedTuple):
         return [f"{name} was {old}, now it is {new}" for name, old, new in rows if old != new]
 
 
-_holders: list[type[Training]] = []
-
-
-def ask_for_training(holder: type[Training]) -> None:
-    """From now on this class says whether programs train."""
-    _holders[:] = [holder]
-
-
 def current_modes() -> Modes:
     """The modes of this moment."""
-    is_training = bool(_holders) and _holders[0].training
-    return Modes(is_training, dtypes.default_float, dtypes.default_int)
+    return Modes(is_training(), dtypes.default_float, dtypes.default_int)
 
 
 def any_modes(parts: Sequence[object]) -> tuple[object, ...]:

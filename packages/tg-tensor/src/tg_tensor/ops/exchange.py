@@ -31,7 +31,7 @@ from tg_tensor.interop.numpy import dtype_of_name, node_of_bytes, numpy_dtype
 from tg_tensor.interop.ufuncs import call_function, call_ufunc
 from tg_tensor.multi.shard import shard_uop
 from tg_tensor.ops.standard import StandardOps
-from tg_tensor.ops.views import Step, names_place
+from tg_tensor.ops.views import Step, below_effects, names_place
 
 Array = npt.NDArray[np.generic]
 ARRAY_API = "2024.12"
@@ -183,7 +183,7 @@ class ExchangeOps(StandardOps):
     def _write(self, value: UOp, *steps: Step, where: UOp | None = None) -> None:
         base = self.uop
         while base.op in GroupOp.Movement or base.op is Ops.AFTER:
-            base = base.src[0]
+            base = below_effects(base) if base.op is Ops.AFTER else base.src[0]
         if base.op is Ops.BUFFER and names_place(self.uop) and buffer_of(base).is_allocated():
             memory = buffer_of(base).memory
             if isinstance(memory, LentMemory) and not memory.writable:

@@ -8,6 +8,7 @@ order with other writes.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from typing import cast
 
@@ -24,11 +25,30 @@ _PLACES = frozenset((Ops.BUFFER, Ops.BUFFER_VIEW, Ops.PARAM, Ops.MULTI))
 # an element of memory may appear once only in what is written to
 WRITABLE_VIEWS = frozenset((Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP))
 
+_below: weakref.WeakKeyDictionary[UOp, UOp] = weakref.WeakKeyDictionary()
+"""For an AFTER that was asked about, the node below it and the AFTERs under it."""
+
+
+def below_effects(node: UOp) -> UOp:
+    """What the node is after effects, or the node itself where it waits for none.
+
+    Remembered: each write to memory puts one more AFTER onto those of the writes before it, and
+    asks what lies below.
+    """
+    below = node
+    while below.op is Ops.AFTER:
+        known = _below.get(below)
+        below = below.src[0] if known is None else known
+    if node is not below:
+        _below[node] = below
+    return below
+
 
 def names_place(node: UOp) -> bool:
     """Whether the node is memory, a view of it, or that after effects: it can be written."""
-    while node.op in WRITABLE_VIEWS or node.op is Ops.AFTER:
-        node = node.src[0]
+    node = below_effects(node)
+    while node.op in WRITABLE_VIEWS:
+        node = below_effects(node.src[0])
     if node.op is Ops.MULTI:
         return all(names_place(shard) for shard in node.src)
     return node.op in _PLACES
@@ -41,12 +61,13 @@ def repeats_memory(node: UOp) -> bool:
     """
     if 0 in node.shape:
         return False
+    node = below_effects(node)
     while node.op is not Ops.EXPAND:
-        if node.op is Ops.RESHAPE or node.op not in (*WRITABLE_VIEWS, Ops.AFTER):
+        if node.op is Ops.RESHAPE or node.op not in WRITABLE_VIEWS:
             return False
-        node = node.src[0]
-    while node.op in WRITABLE_VIEWS or node.op in (Ops.AFTER, Ops.EXPAND):
-        node = node.src[0]
+        node = below_effects(node.src[0])
+    while node.op in WRITABLE_VIEWS or node.op is Ops.EXPAND:
+        node = below_effects(node.src[0])
     return names_place(node)
 
 

@@ -56,6 +56,13 @@ def param(node: UOp) -> str | None:
     return None if dtype.count == 1 and dtype.bitsize > 0 else f"a kernel takes no {dtype}"
 
 
+def same_value(node: UOp) -> str | None:
+    """One operand of the same dtype."""
+    if len(node.src) != 1:
+        return "it has one operand"
+    return None if node.src[0].dtype is node.dtype else "the value keeps its dtype"
+
+
 def element(node: UOp) -> str | None:
     """Memory and indices; its dtype is that of the element (of as many as the index has lanes)."""
     if len(node.src) < 2:
@@ -115,6 +122,8 @@ KERNEL: Table = {
     Ops.DEFINE_LOCAL: Row("memory of a work-group", memory(AddrSpace.LOCAL)),
     Ops.DEFINE_REG: Row("registers", memory(AddrSpace.REG)),
     Ops.RESHAPE: Row("memory indexed by several axes", _reshape),
+    Ops.DETACH: Row("the value, which gradients do not see", same_value),
+    Ops.CONTIGUOUS_BACKWARD: Row("the value, whose gradient would be contiguous", same_value),
     Ops.RANGE: Row("a loop", loop(AxisType, WEAK_KINDS.addresses)),
     Ops.END: Row("loops closed around an effect", end),
     Ops.REDUCE: Row("values combined over loops", reduce_ranges(WEAK_KINDS.values)),
