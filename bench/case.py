@@ -20,7 +20,7 @@ class Row:
 
     `build(libraries)` gives what to time by the name of a library, "tg" always among them.
     `flops` and `bytes` of memory give rates. `target` is the least ratio to PyTorch, or None, and
-    `limit` the most seconds. `budget` is how long to measure, `pause` how long to wait before a run.
+    `limit` the most seconds. `budget` is how long to measure, `pause` how long to wait before each.
     """
 
     name: str
