@@ -11,11 +11,16 @@ from tg_onnx.plan import Plan
 from tg_onnx.proto import Array
 
 # inputs that are no weights: statistics, bounds, units of codes, factors of sizes
+OF_PRODUCTS = frozenset((1, 2, 4, 5, 6, 7))
 FIXED_INPUTS: Mapping[str, frozenset[int]] = {
     "BatchNormalization": frozenset((3, 4)),
     "Clip": frozenset((1, 2)),
     "DequantizeLinear": frozenset((1, 2)),
     "Pad": frozenset((1, 2)),
+    "MatMulIntegerToFloat": frozenset((2, 3, 4, 5)),
+    "QGemm": frozenset((1, 2, 4, 5, 7, 8)),
+    "QLinearConv": OF_PRODUCTS,
+    "QLinearMatMul": OF_PRODUCTS,
     "QuantizeLinear": frozenset((1, 2)),
     "Resize": frozenset((1, 2, 3)),
     "Upsample": frozenset((1,)),
@@ -44,7 +49,7 @@ def _fixed_names(plan: Plan) -> set[str]:
     names: set[str] = set()
     for position, node in enumerate(plan.graph.nodes):
         operator = plan.operators[position]
-        places = FIXED_INPUTS.get(node.operator, frozenset()) if node.domain == "" else frozenset()
+        places = FIXED_INPUTS.get(node.operator, frozenset())
         if operator is not None:
             places |= operator.host
         names.update(name for place, name in enumerate(node.inputs) if place in places)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from tg_tensor import Tensor
@@ -12,15 +13,17 @@ from tg_tensor.realize import recorders
 
 from tg_onnx.check import check_model, check_operators
 from tg_onnx.errors import ModelFormatError, ModelInputError
+from tg_onnx.fold import folded
 from tg_onnx.habits import Frame
-from tg_onnx.host import Value, is_tensor_dtype
+from tg_onnx.host import is_tensor_dtype
 from tg_onnx.model import Graph, ValueInfo, read_graph
 from tg_onnx.parameters import weights_of
 from tg_onnx.plan import Plan, expand_functions, plan_graph, reduced
 from tg_onnx.proto import Array, Source, load_model
+from tg_onnx.registry import Map, Value
 from tg_onnx.segments import SegmentedExecutor
 
-Output = Tensor | Array | list["Output"] | None
+Output: TypeAlias = "Tensor | Array | Map | list[Output] | None"
 
 
 class OnnxRunner:
@@ -43,7 +46,8 @@ class OnnxRunner:
         check_operators(self.graph)
         self.device = device
         self.capture = capture
-        self.plan: Plan = plan_graph(self.graph)
+        self._folded = folded(self.graph)
+        self.plan: Plan = plan_graph(self._folded)
         self._executor = SegmentedExecutor(self.plan, device)
         self._parameters: dict[str, Tensor] | None = None
         self._subsets: dict[tuple[str, ...], Plan] = {tuple(self.graph.outputs): self.plan}
@@ -122,7 +126,7 @@ class OnnxRunner:
             if name not in self.graph.outputs:
                 expected = ", ".join(self.graph.outputs)
                 raise ModelInputError(name=name, reason="no such output", expected=expected)
-        plan = self._subsets[names] = plan_graph(reduced(self.graph, names))
+        plan = self._subsets[names] = plan_graph(reduced(self._folded, names))
         return plan
 
     def _may_capture(self, values: Mapping[str, Value]) -> bool:
@@ -138,7 +142,7 @@ class OnnxRunner:
                 return None
             raise ModelInputError(name=name, reason="it is missing", expected=str(info))
         given = inputs[name]
-        if not info.is_tensor and (given is None or isinstance(given, list)):
+        if not info.is_tensor and (given is None or isinstance(given, list | dict)):
             return given
         if isinstance(given, Tensor):
             tensor = given
@@ -160,7 +164,9 @@ class OnnxRunner:
     def _output(self, name: str, value: Value) -> Output:
         if isinstance(value, list):
             return [self._output(name, element) for element in value]
-        if isinstance(value, np.ndarray) and not is_tensor_dtype(value):
+        if isinstance(value, dict) or (
+            isinstance(value, np.ndarray) and not is_tensor_dtype(value)
+        ):
             return value
         info = self.graph.outputs[name]
         if value is None:
