@@ -46,6 +46,10 @@ def operands(case: tuple[int, ...]) -> tuple[Array, Array]:
     return x, rng.standard_normal((inputs, outputs, window, window)).astype(np.float32)
 
 
+def drawn(*shape: int) -> Tensor:
+    return Tensor(rng.standard_normal(shape).astype(np.float32)).realize()
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_transposed_convolution(case: tuple[int, ...]) -> None:
     x, weight = operands(case)
@@ -82,6 +86,22 @@ def test_what_is_left_out_cannot_spoil_the_sum() -> None:
             result = Tensor(x).conv_transpose2d(Tensor(weight), stride=2, padding=1).numpy()
         assert 0 < np.isfinite(expected).sum() < expected.size
         np.testing.assert_array_equal(np.isfinite(result), np.isfinite(expected))
+
+
+def test_phases_that_no_registers_hold() -> None:
+    x, weight = drawn(1, 3, 2, 2, 2), drawn(3, 4, 3, 3, 3)
+    whole = x.conv_transpose2d(weight, stride=4)
+    assert whole.shape == (1, 4, 7, 7, 7)
+    corner = np.einsum("c,cokl->okl", x.numpy()[0, :, 0, 0, 0], weight.numpy()[:, :, 0])
+    np.testing.assert_allclose(whole.numpy()[0, :, 0, :3, :3], corner, rtol=1e-4, atol=1e-5)
+
+
+def test_padding_may_leave_no_results() -> None:
+    x, weight = drawn(2, 3, 1, 3), drawn(3, 4, 4, 2)
+    nothing = x.conv_transpose2d(weight, padding=(2, 0))
+    assert nothing.shape == (2, 4, 0, 4)
+    gradient = nothing.sum().gradient(x)[0]
+    np.testing.assert_array_equal(gradient.numpy(), np.zeros(x.shape))
 
 
 def test_threads_and_optimizations_do_not_change_the_result() -> None:

@@ -62,11 +62,22 @@ class ConvTransposeOps(ConvOps):
         )
         spread = self._with_gaps(strides)
         around: list[tuple[int, int]] = []
-        for kernel, gap, (before, after), more in zip(spatial, dilations, pads, extra, strict=True):
+        without_results: list[int] = []
+        for axis, (kernel, gap, (before, after), more) in enumerate(
+            zip(spatial, dilations, pads, extra, strict=True), start=2
+        ):
             reach = gap * (kernel - 1)
-            around.append((reach - before, reach - after + more))
+            after -= more
+            if spread.shape[axis] + reach - before - after == 0:
+                # a window needs a place to stand on, though none is kept
+                without_results.append(axis)
+                after -= 1
+            around.append((reach - before, reach - after))
         padded = spread.pad([(0, 0), (0, 0), *around])
-        return padded.conv2d(mirrored, bias, groups, 1, dilations)
+        result = padded.conv2d(mirrored, bias, groups, 1, dilations)
+        for axis in without_results:
+            result = result.shrink([(0, 0 if a == axis else n) for a, n in enumerate(result.shape)])
+        return result
 
     def conv_transpose1d(
         self,

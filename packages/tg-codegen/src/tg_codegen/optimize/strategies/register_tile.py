@@ -16,7 +16,7 @@ from tg_uop import Ops, UOp
 
 from tg_codegen.optimize.loop_nest import LoopNest
 from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
-from tg_codegen.optimize.strategies.phases import phases_of
+from tg_codegen.optimize.strategies.phases import NO_PHASES, phases_of
 from tg_codegen.optimize.strategies.stage_plan import BlockChoice, StagePlan, StagePlanner
 from tg_codegen.target.caps import Capabilities
 
@@ -96,12 +96,20 @@ class TileModel:
 
     def best(self) -> RegisterTile:
         """The cheapest tile."""
+        best = self._cheapest()
+        if best is None:
+            # the registers do not hold outputs of all phases
+            self.phases = NO_PHASES
+            best = self._cheapest()
+        assert best is not None, "one result at a time always fits"
+        return best
+
+    def _cheapest(self) -> RegisterTile | None:
         best: RegisterTile | None = None
         for tile in self._candidates():
             if best is None or tile.cost < best.cost:
                 best = tile
                 self.lowest = tile.cost
-        assert best is not None, "one result at a time always fits"
         return best
 
     # *** candidates ***
