@@ -21,6 +21,8 @@ from tg_onnx.proto import (
 )
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
+# before opset 6, which inputs a runtime could overwrite: nothing that a result depends on
+IDLE_ATTRIBUTES = frozenset(["consumed_inputs"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class _Reader:
         attributes = {
             a.name: attribute_value(a, self.files)
             for a in node.attribute
-            if a.name not in subgraphs
+            if a.name not in subgraphs and a.name not in IDLE_ATTRIBUTES
         }
         return Node(
             name=node.name or f"#{position} {node.op_type}",

@@ -76,6 +76,16 @@ def test_units_in_the_last_place(name: str, dtype: Any, top: float) -> None:
     assert units[finite].max() <= 5
 
 
+@pytest.mark.parametrize("name", ["sinh", "cosh"])
+@pytest.mark.parametrize(("dtype", "top"), [(np.float32, 89.4), (np.float64, 710.4)])
+def test_halves_of_infinite_exponentials_are_finite(name: str, dtype: Any, top: float) -> None:
+    x = np.array([top, -top, top - 0.7, 2 * top], dtype)
+    with np.errstate(over="ignore"):
+        wanted = getattr(np, name)(x.astype(np.longdouble)).astype(dtype)
+    assert np.isfinite(wanted[:3]).all()
+    np.testing.assert_allclose(getattr(Tensor(x), name)().numpy(), wanted, rtol=6e-7)
+
+
 @pytest.mark.parametrize("name", ["sin", "asin", "atan", "sinh", "tanh", "asinh", "atanh"])
 def test_odd_functions_keep_minus_zero(name: str) -> None:
     for dtype in ("float32", "float64"):

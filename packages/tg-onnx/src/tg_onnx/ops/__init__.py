@@ -2,6 +2,7 @@
 
 from tg_onnx.ops import (
     attention,
+    grid,
     image,
     math,
     neural,
@@ -24,6 +25,7 @@ OPERATOR_MODULES = (
     quantize,
     recurrent,
     image,
+    grid,
     sampling,
     pool,
     regions,

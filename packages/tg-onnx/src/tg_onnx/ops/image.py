@@ -32,6 +32,14 @@ class Resampling:
     extrapolation: float = 0.0
 
 
+@operator("Upsample")
+def upsample_planes(
+    x: Tensor, *, width_scale: float, height_scale: float, mode: str = "nearest"
+) -> Tensor:
+    """Before opset 7 two axes grow, by attributes."""
+    return resize_by_scales(x, np.asarray([1, 1, height_scale, width_scale]), mode=mode)
+
+
 @operator("Upsample", since=7)
 def upsample_by_attribute(x: Tensor, *, scales: Sequence[float], mode: str = "nearest") -> Tensor:
     """Before opset 9 the scales are an attribute."""

@@ -6,9 +6,11 @@ import math as pymath
 from collections.abc import Callable
 from functools import reduce
 
+import numpy as np
 from tg_tensor import Tensor
 
-from tg_onnx.proto import DTYPE_OF_ELEMENT
+from tg_onnx.ops.shape import axis_of
+from tg_onnx.proto import DTYPE_OF_ELEMENT, Array
 from tg_onnx.registry import operator
 
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {
@@ -57,6 +59,8 @@ BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "BitwiseOr": Tensor.bitwise_or,
     "BitwiseXor": Tensor.bitwise_xor,
     "Equal": Tensor.eq,
+    "Less": Tensor.__lt__,
+    "Greater": Tensor.__gt__,
 }
 
 
@@ -86,6 +90,17 @@ def aligned_from(a: Tensor, b: Tensor, axis: int | None) -> Tensor:
     return b.reshape(*b.shape, *(1,) * (a.ndim - start - b.ndim))
 
 
+def power(a: Tensor, b: Tensor) -> Tensor:
+    """The result has the dtype of the base."""
+    return a.pow(b.cast(a.dtype)) if a.is_floating_point() else a.pow(b).cast(a.dtype)
+
+
+def div(a: Tensor, b: Tensor) -> Tensor:
+    """Integers divide toward zero."""
+    return a.div(b) if a.is_floating_point() else a.div(b, rounding_mode="trunc")
+
+
+BINARY.update(Pow=power, Div=div)
 for _name, _function in UNARY.items():
     _register_unary(_name, _function)
 for _name, _combine in BINARY.items():
@@ -96,18 +111,6 @@ for _name, _combine in BINARY.items():
 def identity(x: Tensor) -> Tensor:
     """The input as it is."""
     return x
-
-
-@operator("Div")
-def div_aligned(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-    """Before opset 7, with axes aligned by an attribute."""
-    return div(a, aligned_from(a, b, axis))
-
-
-@operator("Div", since=7)
-def div(a: Tensor, b: Tensor) -> Tensor:
-    """Integers divide toward zero."""
-    return a.div(b) if a.is_floating_point() else a.div(b, rounding_mode="trunc")
 
 
 @operator("Mod")
@@ -123,28 +126,10 @@ def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
     return ((rest != 0) & ((rest < 0) != (b < 0))).where(rest + b, rest)
 
 
-@operator("Pow")
-def power(a: Tensor, b: Tensor) -> Tensor:
-    """The result has the dtype of the base."""
-    return a.pow(b.cast(a.dtype)) if a.is_floating_point() else a.pow(b).cast(a.dtype)
-
-
-@operator("Less")
-def less(a: Tensor, b: Tensor) -> Tensor:
-    """a < b."""
-    return a < b
-
-
 @operator("LessOrEqual")
 def less_or_equal(a: Tensor, b: Tensor) -> Tensor:
     """a <= b."""
     return a <= b
-
-
-@operator("Greater")
-def greater(a: Tensor, b: Tensor) -> Tensor:
-    """a > b."""
-    return a > b
 
 
 @operator("GreaterOrEqual")
@@ -288,10 +273,9 @@ def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
 
 
 @operator("CumSum", host=(1,))
-def cumulative_sum(x: Tensor, axis: object, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
+def cumulative_sum(x: Tensor, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
     """Running sums along an axis."""
-    dim = int(axis)  # type: ignore[call-overload]
-    dim += x.ndim if dim < 0 else 0
+    dim = axis_of(int(np.ravel(axis)[0]), x.ndim)
     if reverse:
         x = x.flip(dim)
     summed = x.cumsum(dim).cast(x.dtype)

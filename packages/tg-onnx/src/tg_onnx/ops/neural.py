@@ -33,7 +33,7 @@ def gemm(
     product = (a.transpose() if transA else a) @ (b.transpose() if transB else b)
     if alpha != 1.0:
         product = (product * alpha).cast(a.dtype)
-    if c is None:
+    if c is None or beta == 0.0:
         return product
     return product + (c if beta == 1.0 else (c * beta).cast(c.dtype))
 

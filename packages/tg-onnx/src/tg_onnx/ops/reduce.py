@@ -130,6 +130,12 @@ def argmin(x: Tensor, *, axis: int = 0, keepdims: int = 1, select_last_index: in
     return _extreme(x, axis, keepdims, select_last_index, Tensor.argmin)
 
 
+@operator("TopK")
+def top_k_attribute(x: Tensor, *, k: int, axis: int = -1) -> tuple[Tensor, Tensor]:
+    """Before opset 10 the count is an attribute."""
+    return top_k(x, np.asarray(k), axis=axis)
+
+
 @operator("TopK", since=10, host=(1,))
 def top_k(
     x: Tensor, k: Array, *, axis: int = -1, largest: int = 1, sorted: int = 1

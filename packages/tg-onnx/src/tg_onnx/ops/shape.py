@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from tg_tensor import Tensor
@@ -11,6 +12,7 @@ from tg_onnx.proto import DTYPE_OF_ELEMENT, Array
 from tg_onnx.registry import operator
 
 PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}
+FAR: dict[str, Literal["reflect", "wrap"]] = {"reflect": "reflect", "wrap": "wrap"}
 
 
 def ints(values: Array | Sequence[int]) -> tuple[int, ...]:
@@ -23,6 +25,12 @@ def axis_of(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise IndexError(f"axis {axis} is no axis of {rank}")
     return axis + rank if axis < 0 else axis
+
+
+@operator("Reshape")
+def reshape_attribute(x: Tensor, *, shape: Sequence[int]) -> Tensor:
+    """Before opset 5 the shape is an attribute."""
+    return reshape(x, np.asarray(shape))
 
 
 @operator("Reshape", since=5, host=(1,))
@@ -262,6 +270,14 @@ def unique(x: Array, *, axis: int | None = None, sorted: int = 1) -> tuple[Tenso
     return tuple(Tensor(part if i == 0 else part.astype(np.int64)) for i, part in enumerate(parts))
 
 
+@operator("Tile", host=(1, 2))
+def tile_axis(x: Tensor, tiles: Array, axis: Array) -> Tensor:
+    """Before opset 6: repeat along one axis."""
+    repeats = [1] * x.ndim
+    repeats[axis_of(ints(axis)[0], x.ndim)] = ints(tiles)[0]
+    return x.repeat(tuple(repeats))
+
+
 @operator("Tile", since=6, host=(1,))
 def tile(x: Tensor, repeats: Array) -> Tensor:
     """Repeat along each axis."""
@@ -297,7 +313,35 @@ def pad(
     for position, axis in enumerate(chosen):
         pairs[axis_of(axis, x.ndim)] = (amounts[position], amounts[position + len(chosen)])
     fill = value.item() if value is not None else 0
+    if mode in FAR and _reaches_beyond(x, pairs, mode):
+        return _padded_by_position(x, pairs, FAR[mode])
     return x.pad(tuple(pairs), mode=PAD_MODES[mode], value=fill)
+
+
+def _reaches_beyond(x: Tensor, pairs: Sequence[tuple[int, int]], mode: str) -> bool:
+    """Whether some border is longer than what can be mirrored or wrapped once."""
+    short = 1 if mode == "reflect" else 0
+    return any(
+        max(low, high) > int(size) + min(low, 0) + min(high, 0) - short
+        for (low, high), size in zip(pairs, x.shape, strict=True)
+    )
+
+
+def _padded_by_position(
+    x: Tensor, pairs: Sequence[tuple[int, int]], mode: Literal["reflect", "wrap"]
+) -> Tensor:
+    """What is taken away goes first; then NumPy tells which element each position repeats."""
+    cut = [
+        (max(-low, 0), int(size) - max(-high, 0))
+        for (low, high), size in zip(pairs, x.shape, strict=True)
+    ]
+    result = x.shrink(tuple(cut))
+    for axis, (low, high) in enumerate(pairs):
+        if max(low, high) > 0:
+            line = np.arange(int(result.shape[axis]))
+            places = np.pad(line, (max(low, 0), max(high, 0)), mode=mode)
+            result = result[(slice(None),) * axis + (Tensor(places, device=x.device),)]
+    return result
 
 
 @operator("ConstantOfShape", host=(0,))
@@ -310,15 +354,20 @@ def constant_of_shape(shape: Array, *, value: Array | None = None) -> Tensor:
 
 
 @operator("Range", since=11, host=(0, 1, 2))
-def arange(start: Array, limit: Array, delta: Array) -> Tensor:
-    """Equally spaced numbers."""
-    return Tensor(np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype))
+def arange(start: Array, limit: Array, delta: Array, *, stash_type: int = 1) -> Tensor:
+    """Equally spaced numbers; halves are computed in more bits, whatever `stash_type` says."""
+    first, end, step = (value.item() for value in (start, limit, delta))
+    if start.dtype.itemsize == 2 and start.dtype.kind not in "iu":
+        return Tensor(np.arange(float(first), float(end), float(step)).astype(start.dtype))
+    return Tensor(np.arange(first, end, step, dtype=start.dtype))
 
 
 @operator("OneHot", since=9, host=(1,))
 def one_hot(indices: Tensor, depth: Array, values: Tensor, *, axis: int = -1) -> Tensor:
     """values[1] at the index, values[0] elsewhere, along a new axis."""
     count = int(np.ravel(depth)[0])
+    if indices.is_floating_point():
+        indices = indices.long()
     positive = (indices < 0).where(indices + count, indices).cast(indices.dtype)
     dim = axis_of(axis, indices.ndim + 1)
     steps = Tensor.arange(count, device=indices.device).reshape(

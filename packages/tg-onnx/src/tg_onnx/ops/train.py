@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from tg_tensor import Tensor, dtypes
 
@@ -25,7 +23,6 @@ def batch_normalization_by_outputs(
     momentum: float = 0.9,
     spatial: int = 1,
     is_test: int = 0,
-    consumed_inputs: Sequence[int] | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
     """Before opset 14 a node is one of training if it has more outputs than one.
 
@@ -92,7 +89,6 @@ def dropout_attribute(
     n_outputs: int,
     ratio: float = 0.5,
     is_test: int = 1,
-    consumed_inputs: Sequence[int] | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Before opset 12 nothing happens when a model is run."""
     return x if n_outputs == 1 else (x, _all_kept(x))

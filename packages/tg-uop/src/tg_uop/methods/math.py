@@ -264,7 +264,9 @@ class MathMixin(ArithmeticMixin):
             chosen = (exponent & (1 << bit)).ne(0)
             result = chosen.where(result * square, result)
             square = square * square
-        return (exponent < 0).where(0, result)
+        # of numbers other than 1 and -1 the reciprocal is no whole number
+        is_lost = (exponent < 0) & self._magnitude().ne(1)
+        return is_lost.where(0, result)
 
     def __pow__(self, x: Operand) -> Self:
         return self.pow(x)
@@ -348,13 +350,22 @@ class MathMixin(ArithmeticMixin):
         is_double = x._number_type() is dtypes.float64
         series = _polynomial(square, _SINH_NEAR_DOUBLE if is_double else _SINH_NEAR)
         near = series * square * x + x
-        return (x._magnitude() < 1).where(near, (x.exp() - (-x).exp()) * 0.5)
+        size = x._magnitude()
+        far = size._half_of_exp() - (-size).exp() * 0.5
+        return (size < 1).where(near, (x < 0).where(-far, far))
 
     @rounded_once
     def cosh(self) -> Self:
         """The hyperbolic cosine."""
-        x = self._as_float()
-        return (x.exp() + (-x).exp()) * 0.5
+        size = self._as_float()._magnitude()
+        return size._half_of_exp() + (-size).exp() * 0.5
+
+    def _half_of_exp(self) -> Self:
+        """exp(x) / 2 of what is not negative, also where only the half is finite."""
+        large = self > 64
+        return large.where(self - 1, self).exp() * large.where(
+            self.ufix(math.e / 2), self.ufix(0.5)
+        )
 
     @rounded_once
     def tanh(self) -> Self:
