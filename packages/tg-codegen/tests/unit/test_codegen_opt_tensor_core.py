@@ -55,6 +55,16 @@ def test_a_product_becomes_one_statement(renderer: Renderer) -> None:
     assert record.operations == 2 * 32 * 32 * 96
 
 
+def test_two_results_of_one_product(renderer: Renderer) -> None:
+    (root,) = matmul(64, 64, 96).src
+    store, loops = root.ended_effect, root.ended_ranges
+    other = UOp.param(3, dtypes.float32.ptr(64 * 64)).index(store.stored_target.index_expr)
+    both = UOp.group(store, other.store(store.stored_value * 3)).end(*loops)
+    ast = applied(both.sink(arg=KernelInfo()), renderer).ast
+    assert len(set(statements(ast))) == 1
+    assert sum(node.op is Ops.STORE for node in ast.toposort()) >= 2
+
+
 def test_an_operand_that_does_not_fill_its_tiles_is_packed(renderer: Renderer) -> None:
     ast = applied(matmul(50, 60, 70), renderer).ast
     (record,) = statements(ast)

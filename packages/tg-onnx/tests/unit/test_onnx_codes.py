@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tg_onnx.ops.neural import conv
 from tg_onnx.ops.quantize import conv_integer, matmul_integer, qlinear_conv
 from tg_tensor import Tensor
 
@@ -55,6 +56,29 @@ def test_convolutions(of_x, of_w, channels, each):
     )
     found = conv_integer(Tensor(x), Tensor(w), Tensor(zx), zw, pads=pads)
     np.testing.assert_array_equal(found.numpy(), expected)
+
+
+@pytest.mark.parametrize("of_w", KINDS)
+@pytest.mark.parametrize(
+    ("shape", "weights", "options"),
+    [
+        ((1, 8, 9, 20), (6, 8, 3, 3), {"pads": [1, 1, 1, 1]}),
+        ((2, 8, 9, 9), (6, 8, 3, 3), {"strides": [2, 2], "pads": [1, 0, 2, 1]}),
+        ((1, 8, 9, 9), (6, 8, 3, 3), {"dilations": [2, 3], "pads": [1, 2, 1, 2]}),
+        ((2, 12, 8, 8), (10, 6, 3, 3), {"group": 2, "pads": [1, 1, 1, 1]}),
+        ((1, 8, 50), (6, 8, 5), {"strides": [3]}),
+        ((1, 6, 5, 6, 7), (4, 6, 2, 3, 2), {"strides": [1, 2, 1], "auto_pad": "SAME_UPPER"}),
+        ((1, 40, 6, 6), (8, 40, 1, 1), {"strides": [2, 2]}),
+        ((2, 6, 8, 8), (6, 1, 3, 3), {"group": 6, "pads": [1, 1, 1, 1], "strides": [2, 1]}),
+    ],
+)
+def test_convolutions_like_those_of_differences(of_w, shape, weights, options):
+    x, w = codes(np.uint8, *shape, seed=1), codes(of_w, *weights, seed=2)
+    zx, zw = np.uint8(77), codes(of_w, weights[0], seed=3)
+    found = conv_integer(Tensor(x), Tensor(w), Tensor(zx), zw, **options)
+    each = zw.astype(np.float64).reshape(-1, *(1,) * (w.ndim - 1))
+    floats = Tensor(x.astype(np.float64) - 77), Tensor(w.astype(np.float64) - each)
+    np.testing.assert_array_equal(found.numpy(), conv(*floats, **options).numpy())
 
 
 def test_convolutions_of_groups():

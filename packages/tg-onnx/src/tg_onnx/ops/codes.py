@@ -7,7 +7,8 @@ become signed by taking 128 off them and off their zero point.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from tg_tensor import Tensor, dtypes
@@ -18,6 +19,10 @@ Zero = Tensor | Array | None
 BYTES = (dtypes.int8, dtypes.uint8)
 FEWEST_TERMS = 32
 """Shorter sums are not worth the sums beside them."""
+FEWEST_OUTPUTS = 4
+"""Fewer outputs of a group are not worth laying out windows as a matrix."""
+ROW_TO_KEEP = 14
+"""Rows of so many results fill most of a block as they are."""
 MOST_TERMS_IN_FLOAT = 256
 """So many products of differences of codes add up to less than 2 ** 24."""
 
@@ -66,20 +71,36 @@ def matmul_of_codes(a: Tensor, b: Tensor, a_zero: Zero, b_zero: Zero) -> Tensor:
 
 
 def conv_of_codes(
-    x: Tensor, w: Tensor, x_zero: Zero, w_zero: Zero, convolve: Callable[[Tensor, Tensor], Tensor]
+    x: Tensor,
+    w: Tensor,
+    x_zero: Zero,
+    w_zero: Zero,
+    padding: Sequence[int],
+    convolve: Callable[[Tensor, Tensor], Tensor],
 ) -> Tensor:
     """int32 convolution, where padding counts as the zero point.
 
-    `convolve` is that of int8 with sums of int32; a zero point of w stands beside its outputs.
+    `padding` starts with the last axis, before and after each. `convolve` is that of int8 with sums
+    of int32, without padding; a zero point of w stands beside its outputs.
     """
     codes, of_x = signed(x, x_zero)
     kernel, of_w = signed(w, w_zero)
+    codes = padded(codes, of_x, padding)
+    groups = int(codes.shape[1]) // int(w.shape[1])
 
     def product(values: Tensor | None, weights: Tensor | None) -> Tensor:
+        dims = (1, -1, *(1,) * (w.ndim - 2))
         if values is None:
-            values = Tensor.ones(1, *codes.shape[1:], dtype=dtypes.int8, device=codes.device)
+            # the codes are padded: all windows have all terms
+            if weights is None:
+                return Tensor(np.int32(math.prod(kernel.shape[1:])), device=codes.device)
+            return weights.sum(tuple(range(1, w.ndim)), dtype=dtypes.int32).reshape(dims)
         if weights is None:
-            weights = Tensor.ones(1, *kernel.shape[1:], dtype=dtypes.int8, device=codes.device)
+            # of each group one sum, for all of its outputs
+            shape = (groups, *kernel.shape[1:])
+            weights = Tensor.ones(*shape, dtype=dtypes.int8, device=codes.device)
+            sums = convolve(values, weights)
+            return sums.repeat_interleave(int(w.shape[0]) // groups, 1) if groups > 1 else sums
         return convolve(values, weights)
 
     if isinstance(of_w, Tensor) and of_w.numel() > 1:
@@ -89,6 +110,49 @@ def conv_of_codes(
     return _centered(product, codes, kernel, of_x, of_w)
 
 
+def convolution_of_bytes(
+    x: Tensor, w: Tensor, groups: int, strides: Sequence[int], dilations: Sequence[int]
+) -> Tensor:
+    """int32 convolution of int8 without padding.
+
+    The windows are laid out as columns of a matrix where rows of results are short or lie apart: a
+    matrix unit multiplies whole blocks.
+    """
+    kernel = [int(size) for size in w.shape[2:]]
+    spans = [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
+    width = (int(x.shape[-1]) - spans[-1]) // strides[-1] + 1
+    if groups == 1 and set(strides) == {1} and width >= ROW_TO_KEEP:
+        return x.conv2d(w, None, 1, 1, dilations, 0, dtype=dtypes.int32)
+    windows = x
+    for axis, (span, stride, step) in enumerate(zip(spans, strides, dilations, strict=True), 2):
+        windows = windows.unfold(axis, span, stride)
+        if step > 1:
+            windows = windows[..., ::step]
+    rank = len(kernel)
+    batch, channels = int(x.shape[0]), int(x.shape[1])
+    sizes = windows.shape[2 : 2 + rank]
+    order = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
+    each = channels // groups * math.prod(kernel)
+    columns = windows.permute(order).reshape(batch, groups, each, math.prod(sizes)).contiguous()
+    rows = w.reshape(1, groups, int(w.shape[0]) // groups, each)
+    return rows.matmul(columns, dtype=dtypes.int32).reshape(batch, int(w.shape[0]), *sizes)
+
+
+def padded(codes: Tensor, zero: Tensor | int, padding: Sequence[int]) -> Tensor:
+    """Codes with the zero point around."""
+    if not any(padding):
+        return codes
+    pairs = [(padding[place], padding[place + 1]) for place in range(0, len(padding), 2)][::-1]
+    around = (None,) * (codes.ndim - len(pairs)) + tuple(pairs)
+    wide = codes.pad(around)
+    if is_nothing(zero):
+        return wide
+    shape = (*(1,) * (codes.ndim - len(pairs)), *codes.shape[-len(pairs) :])
+    inside = Tensor.ones(*shape, dtype=dtypes.bool, device=codes.device).pad(around)
+    value = Tensor(np.int32(zero), device=codes.device) if isinstance(zero, int) else zero
+    return inside.where(wide, value.cast(codes.dtype)).contiguous()
+
+
 def _centered(
     product: Callable[[Tensor | None, Tensor | None], Tensor],
     left: Tensor,
@@ -96,13 +160,17 @@ def _centered(
     of_left: Tensor | int,
     of_right: Tensor | int,
 ) -> Tensor:
-    """The product less its parts with zero points; None stands for ones in a product."""
+    """The product less its parts with zero points; None stands for ones in a product.
+
+    The sums over one operand have kernels of their own: beside a product they would be computed for
+    each of its elements. Those of constants run once.
+    """
     result = product(left, right)
     if not is_nothing(of_left):
-        result = result - product(None, right) * of_left
+        result = result - product(None, right).contiguous() * of_left
     if not is_nothing(of_right):
-        rest = product(left, None)
+        rest = product(left, None).contiguous()
         if not is_nothing(of_left):
-            rest = rest - product(None, None) * of_left
+            rest = rest - product(None, None).contiguous() * of_left
         result = result - rest * of_right
     return result

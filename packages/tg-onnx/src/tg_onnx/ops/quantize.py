@@ -11,11 +11,14 @@ from tg_uop import DType
 
 from tg_onnx.ops.codes import (
     BYTES,
+    FEWEST_OUTPUTS,
     MOST_TERMS_IN_FLOAT,
     Zero,
     conv_of_codes,
+    convolution_of_bytes,
     has_sums_of_bytes,
     matmul_of_codes,
+    padded,
 )
 from tg_onnx.ops.neural import conv_window
 from tg_onnx.ops.shape import axis_of
@@ -172,8 +175,11 @@ def qlinear_matmul(
 
 
 def requantize(sums: Tensor, factor: Tensor, y_scale: Tensor, y_zero: Tensor) -> Tensor:
-    """Codes of sums of products, whose unit is `factor`."""
-    return codes_of(sums * (factor / y_scale.float()), y_zero.float(), y_zero.dtype)
+    """Codes of sums of products, whose unit is `factor`; in memory, so that what uses two products
+    has no kernel with both.
+    """
+    codes = codes_of(sums * (factor / y_scale.float()), y_zero.float(), y_zero.dtype)
+    return codes.contiguous()
 
 
 @operator("ConvInteger", since=10, host=(3,))
@@ -191,24 +197,25 @@ def conv_integer(
     strides: Sequence[int] | None = None,
 ) -> Tensor:
     """Convolution of codes less their zero points, in int32; padding is the zero point."""
-    window = conv_window(x, w, strides, dilations, pads, auto_pad)
+    stride, dilation, padding = conv_window(x, w, strides, dilations, pads, auto_pad)
     terms = math.prod(int(size) for size in w.shape[1:])
-    if group == 1 and has_sums_of_bytes(x, w, terms):
+    zero = None if x_zero is None else x_zero.reshape(())
+    if has_sums_of_bytes(x, w, terms) and int(w.shape[0]) // group >= FEWEST_OUTPUTS:
 
         def convolve(values: Tensor, weights: Tensor) -> Tensor:
-            return values.conv2d(weights, None, 1, *window, dtype=dtypes.int32)
+            return convolution_of_bytes(values, weights, group, stride, dilation)
 
-        zero = None if x_zero is None else x_zero.reshape(())
-        return conv_of_codes(x, w, zero, w_zero, convolve)
+        return conv_of_codes(x, w, zero, w_zero, padding, convolve)
     offset = _as_tensor(w_zero, w)
     weight = zero_based(w, None if offset is None else aligned(offset, w, 0, 0))
-    values = zero_based(x, x_zero)
-    is_exact = terms <= MOST_TERMS_IN_FLOAT and x.dtype in BYTES and w.dtype in BYTES
-    if is_exact:
-        # and faster than products of integers that no unit multiplies
-        values, weight = values.float(), weight.float()
-    sums = values.conv2d(weight, None, group, *window)
-    return sums.cast(dtypes.int32) if is_exact else sums
+    if x.dtype in BYTES and w.dtype in BYTES and terms <= MOST_TERMS_IN_FLOAT:
+        # exact, and faster than products of integers that no unit multiplies
+        of_x: Tensor | int = 0 if zero is None else zero.cast(dtypes.int32)
+        codes = padded(x, of_x, padding)
+        values = zero_based(codes, zero).float()
+        sums = values.conv2d(weight.float(), None, group, stride, dilation, 0)
+        return sums.cast(dtypes.int32)
+    return zero_based(x, zero).conv2d(weight, None, group, stride, dilation, padding)
 
 
 @operator("QLinearConv", since=10, host=(5,))
