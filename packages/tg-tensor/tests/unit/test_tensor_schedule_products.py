@@ -40,6 +40,25 @@ def test_a_product_of_narrow_factors_is_one_kernel(dtype: DType) -> None:
 
 
 @needs_unit
+def test_two_products_of_one_value_are_two_kernels() -> None:
+    """A unit computes one product a kernel; without it both would share what they read."""
+    x = integers(48, 64, dtype=dtypes.int8)
+    weights = [integers(64, 40, dtype=dtypes.int8), integers(64, 40, dtype=dtypes.int8) ^ 1]
+    Tensor.realize(*weights)
+
+    def products() -> list[Tensor]:
+        return [x.matmul(weight, dtype=dtypes.int32) for weight in weights]
+
+    GlobalCounters.reset()
+    Tensor.realize(*products())
+    assert GlobalCounters.kernel_count == 2
+    both = products()
+    expected = [x.int().numpy() @ weight.int().numpy() for weight in weights]
+    for product, values in zip(both, expected, strict=True):
+        np.testing.assert_array_equal(product.numpy(), values)
+
+
+@needs_unit
 def test_without_tensor_cores_the_factors_are_widened_first() -> None:
     left, right = integers(48, 64), integers(64, 40)
     expected = (left @ right).float().numpy()

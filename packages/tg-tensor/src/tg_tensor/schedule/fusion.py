@@ -64,6 +64,8 @@ class Root:
     reduces: int = 0
     reduce_loops: tuple[UOp, ...] = ()
     depth: int = 0
+    is_product: bool = False
+    """Whether a matrix unit may compute it, which takes one product a kernel."""
 
     @property
     def loops(self) -> tuple[UOp, ...]:
@@ -351,7 +353,9 @@ class Planner:
             self._demand(operand, Demand(root, whole), Context(()))
 
     def _pass_on(self, node: UOp, demands: Demands) -> None:
+        is_factor = node in self.widened
         for demand, context in demands.items():
+            demand.root.is_product |= is_factor
             if node.op is Ops.REDUCE:
                 self._pass_to_reduced(node, demand, context)
             elif node.op in MOVEMENTS:

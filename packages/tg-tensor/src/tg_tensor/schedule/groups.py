@@ -267,13 +267,17 @@ def named_reduce_loop(loop: UOp, place: int) -> UOp:
 COMMON_REDUCE_ID = 1 << 20
 
 
-def _reduce_alike(roots: Iterable[Root]) -> bool:
-    """Whether no root reduces, or each reduces once, over loops of the same sizes.
+def _reduce_alike(roots: Sequence[Root]) -> bool:
+    """Whether no root reduces, or each reduces once, over loops of the same sizes; a product for a
+    matrix unit reduces alone.
 
     Roots that reduce nothing may stand beside: they are here because of an element handed on.
     """
-    sizes = {tuple(loop.range_size for loop in r.reduce_loops) for r in roots if r.reduces}
-    return len(sizes) <= 1 and all(root.reduces <= 1 for root in roots)
+    reducing = [root for root in roots if root.reduces]
+    if len(reducing) > 1 and any(root.is_product for root in reducing):
+        return False
+    sizes = {tuple(loop.range_size for loop in root.reduce_loops) for root in reducing}
+    return len(sizes) <= 1 and all(root.reduces <= 1 for root in reducing)
 
 
 def maker_of(plan: Plan, node: UOp) -> Root | None:
