@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tg_uop import KernelInfo, Ops, ProgramInfo, UOp
-from tg_uop.ir.args import ParamArg, Size, SpecialArg
+from tg_uop.ir.args import ParamArg, Size, SpecialArg, TileProduct
 
 UNNAMED = KernelInfo().name
 CORE_ID = "core_id"
@@ -44,9 +44,10 @@ def program_info(
             variables[node.var_name] = node
         elif node.op is Ops.SPECIAL and isinstance(node.arg, SpecialArg):
             sizes[node.arg.name] = node.size
-        if node.op is Ops.STORE:
-            stored.update(_slots_of(node.stored_target))
-        read = node.src[1:] if node.op is Ops.STORE else node.src
+        is_write = node.op is Ops.STORE or isinstance(node.arg, TileProduct)
+        if is_write:
+            stored.update(_slots_of(node.src[0]))
+        read = node.src[1:] if is_write else node.src
         for operand in read:
             if operand.op is Ops.INDEX:
                 loaded.update(_slots_of(operand))

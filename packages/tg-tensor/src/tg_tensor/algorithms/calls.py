@@ -30,7 +30,8 @@ def run_kernels(
     places = [_memory(device, shape, dtype) for shape, dtype in rooms]
     # contiguous as the scheduler would make them: then what has run is known by its node
     given = [in_own_memory(argument) for argument in arguments]
-    built = {function: built_kernel((*places, *given), function) for function in functions}
+    operands = (*places, *given)
+    built = {function: built_kernel(operands, function) for function in dict.fromkeys(functions)}
     for function in functions:
         call = built[function].call(*places, *given)
         places = [place.after(call) for place in places]

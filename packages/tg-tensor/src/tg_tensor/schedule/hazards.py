@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from tg_uop import GroupOp, Ops, UOp
+from tg_uop.ir.args import TileProduct
 
 from tg_tensor.schedule.fusion import Demand, Plan, Root
 from tg_tensor.schedule.indexing import Access
@@ -69,15 +71,29 @@ def written_views(effect: UOp) -> tuple[UOp, ...]:
     return ()
 
 
-def written_slots(kernel: UOp) -> set[int]:
+def written_slots(kernel: UOp) -> frozenset[int]:
     """The PARAM slots that a kernel stores to; of a compiled one what it says."""
     if kernel.op is Ops.PROGRAM:
-        return set(kernel.program_info.outs)
+        return frozenset(kernel.program_info.outs)
+    found = _SLOTS.get(kernel)
+    if found is None:
+        found = _SLOTS[kernel] = frozenset(_stored_slots(kernel))
+    return found
+
+
+# a kernel that is called a hundred times is asked for a thousand times
+_SLOTS: WeakKeyDictionary[UOp, frozenset[int]] = WeakKeyDictionary()
+
+
+def _stored_slots(kernel: UOp) -> set[int]:
     slots = set()
     for node in kernel.toposort():
-        if node.op is not Ops.STORE:
+        if node.op is Ops.STORE:
+            target = node.stored_target
+        elif isinstance(node.arg, TileProduct):
+            target = node.src[0]
+        else:
             continue
-        target = node.stored_target
         while target.src and target.op is not Ops.PARAM:
             target = target.src[0]
         if target.op is Ops.PARAM:
