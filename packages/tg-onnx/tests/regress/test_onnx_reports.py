@@ -335,3 +335,30 @@ def test_inputs_that_were_consumed(operator):
     found = OnnxRunner(model_of(case, ["y"]))({"i0": GRID})["y"].numpy()
     wanted = {"Relu": np.maximum(GRID, 0), "Sum": GRID, "Tanh": np.tanh(GRID)}[operator]
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [11, 17])
+def test_sizes_are_known_without_reading_them(opset):
+    axes = {"axes": [0]} if opset < 13 else {}
+    lists = [] if opset < 13 else ["zero"]
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "first"], ["rows"]),
+        helper.make_node("Unsqueeze", ["rows", *lists], ["listed"], **axes),
+        helper.make_node("Concat", ["listed", "rest"], ["sizes"], axis=0),
+        helper.make_node("Reshape", ["x", "sizes"], ["y"]),
+    ]
+    constants = {"first": np.array(0), "zero": ints(0), "rest": ints(2, -1)}
+    graph = helper.make_graph(
+        nodes,
+        "sizes",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", opset)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    runner = OnnxRunner(model.SerializeToString())
+    for _ in range(3):
+        np.testing.assert_array_equal(runner({"x": GRID})["y"].numpy(), GRID.reshape(3, 2, 2))
+    assert not runner.plan.habits.count

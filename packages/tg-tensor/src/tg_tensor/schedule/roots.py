@@ -236,6 +236,12 @@ def place_in_memory(indexer: Indexer, value: UOp, materialized: Container[UOp] =
 
     The memory of a value in `materialized` is its own, whatever it is a view of.
     """
+    reshaped = value
+    while reshaped not in materialized and reshaped.op is Ops.RESHAPE:
+        reshaped = reshaped.src[0]
+    if reshaped in materialized or reshaped.op in IN_ONE_PIECE:
+        # most results: other axes over all of their memory
+        return 0
     shape = indexer.shape(value)
     whole = indexer.whole(shape)
     below, access = value, whole
