@@ -142,6 +142,10 @@ def as_array(value: Value) -> Array | None:
 
 def run_on_host(node: Node, inputs: list[Value]) -> tuple[Value, ...]:
     """The results of one node, as arrays."""
+    axes = node.attributes.get("axes")
+    if node.operator == "Unsqueeze" and isinstance(axes, list):
+        # before opset 13, of which the reference takes no scalars: sizes are scalars
+        return (np.expand_dims(np.asarray(_on_host(inputs[0])), tuple(axes)),)
     feeds = {
         name: _on_host(value)
         for name, value in zip(node.inputs, inputs, strict=True)
