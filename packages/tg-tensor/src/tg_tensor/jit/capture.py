@@ -219,9 +219,9 @@ def _written_first(calls: Iterable[UOp]) -> set[UOp]:
     return {buffer for buffer, first in seen.items() if first}
 
 
-def written_arguments(call: UOp) -> set[int]:
+def written_arguments(call: UOp) -> frozenset[int]:
     """Which arguments a call writes."""
-    return {0} if call.called.op is Ops.COPY else written_slots(call.called)
+    return frozenset((0,)) if call.called.op is Ops.COPY else written_slots(call.called)
 
 
 def _prune(
