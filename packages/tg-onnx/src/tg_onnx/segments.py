@@ -16,6 +16,7 @@ from typing import TypeAlias, cast
 import numpy as np
 from tg_tensor import Tensor, TinyJit
 from tg_tensor.jit.errors import JitError
+from tg_uop.ir.ops import GroupOp, Ops
 
 from tg_onnx.execute import HOST_ELEMENTS, Executor
 from tg_onnx.habits import Frame, Habits, ReadOnHost
@@ -121,6 +122,9 @@ class Stretch:
     def __init__(self, plan: Plan, part: Part) -> None:
         self.plan = plan
         self.part = part
+        used = {name for p in part.positions for name in plan.last_use.get(p, ())}
+        # of what is there after a replay, the values that nothing needs any more
+        self.ends = tuple(used & {*part.takes, *part.gives})
         self.steps: OrderedDict[Hashable, Step | None] = OrderedDict()
         self.is_given_up = False
         self._misses = 0
@@ -228,9 +232,8 @@ class SegmentedExecutor(Executor):
             self.run_nodes(stretch.plan, part.positions, values, frame)
             return
         values.update(zip(part.gives, results, strict=True))
-        for position in part.positions:
-            for name in stretch.plan.last_use.get(position, ()):
-                values.pop(name, None)
+        for name in stretch.ends:
+            values.pop(name, None)
 
     def _capture(self, stretch: Stretch, given: Arguments) -> tuple[Value, ...] | None:
         """The results, and the step kept; None where the host had to read values."""
@@ -271,9 +274,25 @@ def _function(executor: weakref.ref[SegmentedExecutor], step: weakref.ref[Step])
         values: dict[str, Value] = {"": None, **own.plan.graph.constants, **own.fixed}
         values.update(zip(own.names, tensors, strict=True))
         owner.run_nodes(own.plan, own.part.positions, values, own.frame)
-        return tuple(values[name] for name in own.part.gives)
+        outputs = own.plan.graph.outputs
+        return tuple(
+            _in_one_piece(values[name]) if name in outputs else values[name]
+            for name in own.part.gives
+        )
 
     return run
+
+
+def _in_one_piece(value: Value) -> Value:
+    """A view other than of all elements in their order, as memory of its own: read later, it would
+    take a kernel outside of the step each time.
+    """
+    if not isinstance(value, Tensor):
+        return value
+    node = value.uop
+    while node.op is Ops.RESHAPE:
+        node = node.src[0]
+    return value.contiguous() if node.op in GroupOp.Movement else value
 
 
 def _can_capture(stretch: Stretch) -> bool:
