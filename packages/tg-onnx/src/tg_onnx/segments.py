@@ -20,9 +20,10 @@ from tg_uop.ir.ops import GroupOp, Ops
 
 from tg_onnx.execute import HOST_ELEMENTS, Executor
 from tg_onnx.habits import Frame, Habits, ReadOnHost
-from tg_onnx.host import Value, as_array, is_tensor_dtype
+from tg_onnx.host import as_array, is_tensor_dtype
 from tg_onnx.model import Graph, Node
 from tg_onnx.plan import Plan
+from tg_onnx.registry import Value
 
 MOST_SIGNATURES = 16
 """Signatures of one stretch to keep; the one used least recently goes."""
@@ -129,6 +130,9 @@ class Stretch:
         self.is_given_up = False
         self._misses = 0
         self._hits = 0
+        # what was there before, and what nothing after needs
+        last = {name for place in part.positions for name in plan.last_use.get(place, ())}
+        self.dying = tuple(last & {*part.takes, *part.gives})
 
     def knows(self, key: Hashable) -> bool:
         """Whether a signature was seen before; it is from now on."""
@@ -195,7 +199,7 @@ class SegmentedExecutor(Executor):
         key: list[Hashable] = []
         for name in stretch.part.takes:
             value = values[name]
-            if isinstance(value, list):
+            if isinstance(value, list | dict):
                 return None
             if value is None or id(value) in self.constants:
                 fixed[name] = value

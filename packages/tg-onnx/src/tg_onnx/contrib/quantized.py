@@ -116,7 +116,8 @@ def qlinear_softmax(
         soft = exact.reshape(rows, -1).softmax(-1).reshape(x.shape)
     else:
         soft = exact.softmax(dim)
-    return quantized(soft, y_scale, y_zero, x)
+    # a scale without end, from a mask of -inf, makes codes of NaN: 0, as in onnxruntime
+    return soft.isnan().where(0, quantized(soft, y_scale, y_zero, x))
 
 
 @operator("QLinearConcat", domain=DOMAIN)
