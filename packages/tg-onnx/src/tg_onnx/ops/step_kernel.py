@@ -27,7 +27,7 @@ LANES = 16
 """Units of one vector: 512 bits of float32."""
 LINE = 16
 """Numbers of 32 bits that a thread has to itself."""
-SHARED_BYTES = 256 * 1024
+SHARED_BYTES = 1024 * 1024
 """From so many bytes of weights on a step is worth starting several threads for."""
 CACHED_BYTES = 3 * 512 * 1024
 """So many bytes of weights stay in the cache of one thread from step to step."""
