@@ -13,7 +13,7 @@ from tg_uop.errors import TgError
 
 from tg_onnx.check import check_model
 from tg_onnx.example import example_inputs, saved_inputs
-from tg_onnx.host import as_array
+from tg_onnx.host import NARROW_DTYPES, as_array
 from tg_onnx.measure import bench_lines
 from tg_onnx.model import Graph, read_graph
 from tg_onnx.proto import Array, load_model
@@ -124,6 +124,7 @@ def show_info(given: argparse.Namespace) -> int:
     report(f"nodes      {len(graph.nodes)}; {len(model.functions)} functions")
     report()
     rows = [("input", *_described(info)) for info in graph.inputs.values()]
+    rows += [("default", *_described(info)) for info in graph.replaceable.values()]
     rows += [("output", *_described(info)) for info in graph.outputs.values()]
     table(rows, ("", "name", "dtype", "shape"))
     report()
@@ -169,7 +170,8 @@ _SUMMARY = ("output", "dtype", "shape", "least", "mean", "greatest")
 
 
 def _summary(name: str, array: Array) -> tuple[object, ...]:
-    if array.dtype.kind not in "fiub" or array.size == 0:
+    has_numbers = array.dtype.kind in "fiub" or array.dtype in NARROW_DTYPES.values()
+    if not has_numbers or array.size == 0:
         return name, array.dtype, array.shape, "", "", ""
     wide = array.astype(np.float64)
     numbers = (f"{number:.6g}" for number in (wide.min(), wide.mean(), wide.max()))

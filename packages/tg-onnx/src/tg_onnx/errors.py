@@ -72,6 +72,17 @@ class ExportError(OnnxError, ValueError):
         return f"{self.operation} cannot be exported: {self.reason}"
 
 
+class ReferenceRunError(OnnxError, RuntimeError):
+    """A model that onnxruntime, with which it is compared, cannot run."""
+
+    def __init__(self, *, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+    def explain(self) -> str:
+        return f"onnxruntime cannot run the model: {self.reason}"
+
+
 class ModelInputError(OnnxError, ValueError):
     """Inputs of a run that are not those which the model declares."""
 

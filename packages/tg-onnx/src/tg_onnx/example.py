@@ -14,11 +14,14 @@ from tg_onnx.host import NARROW_DTYPES
 from tg_onnx.model import ValueInfo
 from tg_onnx.proto import Array
 
+WORDS = np.array(["a", "bc", "def"])
+
 
 def example_inputs(
     declared: Mapping[str, ValueInfo], sizes: Mapping[str, int], default: int, seed: int
 ) -> dict[str, Array]:
-    """Normal numbers for floats, 0 and 1 for integers; `sizes` has the named dimensions.
+    """Normal numbers for floats, 0 and 1 for integers, short words for strings; `sizes` has the
+    named dimensions.
 
     Raises `ModelInputError` for an input whose shape or elements are not declared.
     """
@@ -34,11 +37,12 @@ def _example(
     info: ValueInfo, sizes: Mapping[str, int], default: int, rng: np.random.Generator
 ) -> Array:
     dtype = None if info.dtype is None else _dtype_of(info.dtype)
-    if dtype is None or info.shape is None:
-        raise ModelInputError(
-            name=info.name, reason="no values can be made up for it", expected=str(info)
-        )
+    if (dtype is None and info.kind != "string") or info.shape is None:
+        reason = "no values can be made up for it, a file has to give them"
+        raise ModelInputError(name=info.name, reason=reason, expected=str(info))
     shape = [n if isinstance(n, int) else sizes.get(n or "", default) for n in info.shape]
+    if dtype is None:
+        return rng.choice(WORDS, shape).astype(object)
     if dtype.kind in "iub":
         return rng.integers(0, 2, shape).astype(dtype)
     return rng.standard_normal(shape).astype(dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -20,7 +20,7 @@ def bench_lines(
     """A line for each thing measured."""
 
     def call() -> None:
-        Tensor.realize(*(v for v in runner(inputs).values() if isinstance(v, Tensor)))
+        _realize(runner(inputs).values())
 
     yield f"first call    {_milliseconds(_seconds(call))}"
     yield f"second call   {_milliseconds(_seconds(call))}"
@@ -30,7 +30,9 @@ def bench_lines(
     times = [_seconds(call) for _ in range(count)]
     yield f"later calls   {_milliseconds(median(times))} (median of {count})"
     other = _reference_call(path, inputs)
-    if other is not None:
+    if other is None:
+        yield "onnxruntime   is not there, or cannot run the model"
+    else:
         other()
         theirs = median([_seconds(other) for _ in range(count)])
         yield f"onnxruntime   {_milliseconds(theirs)} (median of {count})"
@@ -38,8 +40,13 @@ def bench_lines(
     if kernels:
         plain = OnnxRunner(path, runner.device, capture=False)
         with Context(DEBUG=2):
-            found = plain(inputs).values()
-            Tensor.realize(*(value for value in found if isinstance(value, Tensor)))
+            _realize(plain(inputs).values())
+
+
+def _realize(values: Iterable[object]) -> None:
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    if tensors:
+        Tensor.realize(*tensors)
 
 
 def _reference_call(path: Path, inputs: Mapping[str, Array]) -> Callable[[], object] | None:
@@ -47,7 +54,15 @@ def _reference_call(path: Path, inputs: Mapping[str, Array]) -> Callable[[], obj
         import onnxruntime  # noqa: PLC0415
     except ImportError:
         return None
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    try:
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
+        session.run(None, dict(inputs))
+    except Exception:  # its errors have no common class
+        return None
     return lambda: session.run(None, dict(inputs))
 
 

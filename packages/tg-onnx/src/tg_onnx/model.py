@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+)
 from tg_uop import DType
 
 from tg_onnx.errors import ModelFormatError
@@ -27,16 +35,21 @@ IDLE_ATTRIBUTES = frozenset(["consumed_inputs"])
 
 @dataclass(frozen=True, slots=True)
 class ValueInfo:
-    """A declared input or output; a dimension is a size, a name, or None where nothing is said."""
+    """A declared input or output.
+
+    A dimension is a size, a name, or None where nothing is said.
+    """
 
     name: str
     dtype: DType | None
     shape: tuple[int | str | None, ...] | None
     is_tensor: bool = True
     optional: bool = False
+    # of what no tensor holds: "string", "sequence of float" ...
+    kind: str = ""
 
     def __str__(self) -> str:
-        dtype = "any dtype" if self.dtype is None else str(self.dtype)
+        dtype = self.kind or ("any dtype" if self.dtype is None else str(self.dtype))
         return f"{self.name}: {dtype}, shape {self.shape if self.shape is not None else 'any'}"
 
 
@@ -57,13 +70,18 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes in the order in which they run, and what they start from and end in."""
+    """Nodes in the order in which they run, and what they start from and end in.
+
+    `replaceable` are the constants that the model also declares as inputs: a caller may give
+    other values in their place.
+    """
 
     name: str
     nodes: tuple[Node, ...]
     inputs: Mapping[str, ValueInfo]
     outputs: Mapping[str, ValueInfo]
     constants: Mapping[str, Array]
+    replaceable: Mapping[str, ValueInfo] = field(default_factory=dict)
 
     def outer_names(self) -> set[str]:
         """The names that the graph, or a graph in one of its nodes, takes from outside."""
@@ -97,12 +115,12 @@ class _Reader:
         constants = {t.name: tensor_array(t, self.files) for t in graph.initializer}
         for sparse in graph.sparse_initializer:
             constants[sparse.values.name] = sparse_array(sparse, self.files)
-        inputs = {
-            value.name: _value_info(value) for value in graph.input if value.name not in constants
-        }
+        declared = {value.name: _value_info(value) for value in graph.input}
+        inputs = {name: info for name, info in declared.items() if name not in constants}
+        replaceable = {name: info for name, info in declared.items() if name in constants}
         outputs = {value.name: _value_info(value) for value in graph.output}
         nodes = tuple(self.node(n, position, depth) for position, n in enumerate(graph.node))
-        return Graph(graph.name, nodes, inputs, outputs, constants)
+        return Graph(graph.name, nodes, inputs, outputs, constants, replaceable)
 
     def node(self, node: NodeProto, position: int, depth: int) -> Node:
         """A node; one without a name is called by its position."""
@@ -144,22 +162,51 @@ def read_graph(model: ModelProto, source: str, files: ExternalFiles = NO_FILES) 
     return graph
 
 
+def with_given(graph: Graph, names: Collection[str]) -> Graph:
+    """The graph with some of its replaceable constants as inputs."""
+    taken = {name: graph.replaceable[name] for name in names}
+    left = {name: value for name, value in graph.constants.items() if name not in taken}
+    return replace(graph, inputs={**graph.inputs, **taken}, constants=left)
+
+
 def _value_info(value: ValueInfoProto) -> ValueInfo:
     if not value.type.HasField("tensor_type"):
         # a branch's output may leave its type open: such a value is taken as it comes
         optional = value.type.HasField("optional_type")
-        return ValueInfo(value.name, None, None, is_tensor=False, optional=optional)
+        kind = _kind_of(value.type)
+        return ValueInfo(value.name, None, None, is_tensor=False, optional=optional, kind=kind)
     tensor = value.type.tensor_type
     dtype = DTYPE_OF_ELEMENT.get(tensor.elem_type)
+    kind = "" if dtype is not None else _kind_of(value.type)
     if not tensor.HasField("shape"):
-        return ValueInfo(value.name, dtype, None)
+        return ValueInfo(value.name, dtype, None, kind=kind)
     dims: list[int | str | None] = []
     for dim in tensor.shape.dim:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             dims.append(dim.dim_value)
         else:
             dims.append(dim.dim_param or None)
-    return ValueInfo(value.name, dtype, tuple(dims))
+    return ValueInfo(value.name, dtype, tuple(dims), kind=kind)
+
+
+def _kind_of(declared: TypeProto) -> str:
+    """What a declared type is called; "" where it is left open."""
+    words = []
+    for _ in range(MAX_DEPTH):
+        if declared.HasField("optional_type"):
+            words.append("optional")
+            declared = declared.optional_type.elem_type
+        elif declared.HasField("sequence_type"):
+            words.append("sequence of")
+            declared = declared.sequence_type.elem_type
+        elif declared.HasField("map_type"):
+            return " ".join([*words, "map"])
+        else:
+            break
+    element = declared.tensor_type.elem_type
+    if element != TensorProto.UNDEFINED and element in TensorProto.DataType.values():
+        words.append(TensorProto.DataType.Name(element).lower())
+    return " ".join(words)
 
 
 def _require_defined(graph: Graph, source: str) -> None:

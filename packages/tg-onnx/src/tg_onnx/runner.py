@@ -16,7 +16,7 @@ from tg_onnx.errors import ModelFormatError, ModelInputError
 from tg_onnx.fold import folded
 from tg_onnx.habits import Frame
 from tg_onnx.host import is_tensor_dtype
-from tg_onnx.model import Graph, ValueInfo, read_graph
+from tg_onnx.model import Graph, ValueInfo, read_graph, with_given
 from tg_onnx.parameters import weights_of
 from tg_onnx.plan import Plan, expand_functions, plan_graph, reduced
 from tg_onnx.proto import Array, Source, load_model
@@ -50,7 +50,9 @@ class OnnxRunner:
         self.plan: Plan = plan_graph(self._folded)
         self._executor = SegmentedExecutor(self.plan, device)
         self._parameters: dict[str, Tensor] | None = None
-        self._subsets: dict[tuple[str, ...], Plan] = {tuple(self.graph.outputs): self.plan}
+        self._subsets: dict[tuple[tuple[str, ...], tuple[str, ...]], Plan] = {
+            (tuple(self.graph.outputs), ()): self.plan
+        }
 
     @property
     def ran_on_host(self) -> Counter[str]:
@@ -72,7 +74,7 @@ class OnnxRunner:
     ) -> dict[str, Output]:
         """The outputs by name: all of them, or those named. Inputs are tensors, arrays or nested
         lists; sequences come as lists; strings, and element types that tensors do not have, as
-        arrays.
+        arrays. A constant that the model declares as an input too may be given as well.
 
         The first call with inputs of some dtypes and shapes gives expressions that are not yet
         realized. The second is captured and later ones are replayed: these give new tensors in
@@ -83,11 +85,14 @@ class OnnxRunner:
         `OperatorError` for a node that its inputs do not fit.
         """
         names = tuple(self.graph.outputs if outputs is None else outputs)
-        plan = self._plan_for(names)
+        given = tuple(name for name in self.graph.replaceable if name in inputs)
+        plan = self._plan_for(names, given)
         values: dict[str, Value] = {"": None}
         for name, info in self.graph.inputs.items():
             values[name] = self._input(name, info, inputs)
-        unknown = sorted(inputs.keys() - self.graph.inputs.keys())
+        for name in given:
+            values[name] = self._input(name, self.graph.replaceable[name], inputs)
+        unknown = sorted(inputs.keys() - values.keys())
         if unknown:
             expected = ", ".join(self.graph.inputs) or "no inputs"
             raise ModelInputError(name=unknown[0], reason="no such input", expected=expected)
@@ -117,16 +122,17 @@ class OnnxRunner:
         """The weights, as `named_parameters` has them."""
         return list(self.named_parameters().values())
 
-    def _plan_for(self, names: tuple[str, ...]) -> Plan:
-        """The plan of what some of the outputs need."""
-        plan = self._subsets.get(names)
+    def _plan_for(self, names: tuple[str, ...], given: tuple[str, ...]) -> Plan:
+        """The plan of what some of the outputs need, with constants that are given anew."""
+        plan = self._subsets.get((names, given))
         if plan is not None:
             return plan
         for name in names:
             if name not in self.graph.outputs:
                 expected = ", ".join(self.graph.outputs)
                 raise ModelInputError(name=name, reason="no such output", expected=expected)
-        plan = self._subsets[names] = plan_graph(reduced(self._folded, names))
+        graph = folded(with_given(self.graph, given)) if given else self._folded
+        plan = self._subsets[names, given] = plan_graph(reduced(graph, names))
         return plan
 
     def _may_capture(self, values: Mapping[str, Value]) -> bool:

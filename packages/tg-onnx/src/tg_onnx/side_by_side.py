@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import ModelProto, ValueInfoProto
 
+from tg_onnx.errors import ReferenceRunError
 from tg_onnx.host import as_array
 from tg_onnx.proto import Array
 from tg_onnx.runner import OnnxRunner
@@ -88,14 +89,20 @@ def difference(name: str, ours: object, theirs: object, rtol: float, atol: float
 
 
 def reference_values(model: ModelProto, inputs: Mapping[str, Array]) -> dict[str, object]:
-    """What onnxruntime gives for the outputs, each node computed as it is written."""
+    """What onnxruntime gives for the outputs, each node computed as it is written.
+
+    Raises `ReferenceRunError` where it cannot, and `ImportError` where it is not there.
+    """
     import onnxruntime  # noqa: PLC0415
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
     names = [output.name for output in model.graph.output]
-    return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+    try:
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+    except Exception as error:  # its errors have no common class
+        raise ReferenceRunError(reason=str(error).strip()) from error

@@ -1,0 +1,72 @@
+"""What models take: constants that a caller may replace, strings, sequences, and what info says."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from tg_onnx import ModelInputError, OnnxRunner
+from tg_onnx.cli import main
+
+
+def model(nodes, inputs, outputs, constants=()):
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(constants))
+    opsets = [helper.make_opsetid("", 21)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def value(name, kind=TensorProto.FLOAT, shape=("n",)):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def test_constants_that_are_inputs_can_be_given():
+    weight = numpy_helper.from_array(np.ones(2, np.float32), "w")
+    nodes = [
+        helper.make_node("Mul", ["w", "w"], ["square"]),
+        helper.make_node("Add", ["x", "square"], ["y"]),
+    ]
+    data = model(nodes, [value("x", shape=[2]), value("w", shape=[2])], [value("y")], [weight])
+    runner = OnnxRunner(data.SerializeToString())
+    assert list(runner.graph_inputs) == ["x"]
+    x, w = np.float32([1, 2]), np.float32([3, 4])
+    for _ in range(3):
+        np.testing.assert_array_equal(runner({"x": x})["y"].numpy(), x + 1)
+        np.testing.assert_array_equal(runner({"x": x, "w": w}, ["y"])["y"].numpy(), x + w * w)
+    with pytest.raises(ModelInputError, match="'w': it has shape"):
+        runner({"x": x, "w": np.float32([1])})
+
+
+def test_strings_are_made_up_and_named(tmp_path, capsys):
+    path = str(tmp_path / "m.onnx")
+    text = TensorProto.STRING
+    node = helper.make_node("StringConcat", ["a", "a"], ["y"])
+    onnx.save(model([node], [value("a", text)], [value("y", text)]), path)
+    assert main(["info", path]) == 0
+    assert "a     string  ('n',)" in capsys.readouterr().out
+    assert main(["run", path]) == 0
+    assert main(["bench", path, "--count", "1"]) == 0
+    assert "kernels       0" in capsys.readouterr().out
+
+
+def test_sequences_are_named_and_have_to_be_given(tmp_path, capsys):
+    path = str(tmp_path / "m.onnx")
+    sequence = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)
+    node = helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0)
+    onnx.save(model([node], [sequence], [value("y")]), path)
+    assert main(["info", path]) == 0
+    assert "sequence of float" in capsys.readouterr().out
+    assert main(["run", path]) == 2
+    assert "no values can be made up" in capsys.readouterr().err
+
+
+def test_what_onnxruntime_cannot_run_is_said_in_a_line(tmp_path, capsys):
+    pytest.importorskip("onnxruntime")
+    path = str(tmp_path / "m.onnx")
+    kind = TensorProto.BFLOAT16
+    node = helper.make_node("Add", ["x", "x"], ["y"])
+    onnx.save(model([node], [value("x", kind)], [value("y", kind)]), path)
+    assert main(["compare", path]) == 2
+    assert capsys.readouterr().err.startswith("error: onnxruntime cannot run ")
+    assert main(["bench", path, "--count", "1"]) == 0
+    assert "cannot run the model" in capsys.readouterr().out
