@@ -46,7 +46,12 @@ def run_quantized(
     kind = dtypes.float32
     directions = len(layer.cells)
     prepared = _Prepared(form, weights)
-    inputs = {"projected": prepared.projection(x.cast(kind)), **prepared.state_weights()}
+    values = x.cast(kind)
+    if lengths is not None:
+        # what comes after the longest sequence has no part in the range that decides the codes
+        steps_of_rows = Tensor.arange(steps, device=x.device).reshape(-1, 1, 1)
+        values = (steps_of_rows < lengths.max()).where(values, 0)
+    inputs = {"projected": prepared.projection(values), **prepared.state_weights()}
     for name, state in zip(("h0", "c0"), initial, strict=True):
         if state is None:
             state = Tensor.zeros(directions, batch, form.hidden, dtype=kind, device=x.device)
