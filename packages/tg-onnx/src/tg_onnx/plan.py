@@ -148,7 +148,7 @@ def expand_functions(model: ModelProto, source: str) -> ModelProto:
     _refuse_recursion(own, source)
     try:
         if own:
-            model = inliner.inline_local_functions(model)
+            model = inliner.inline_local_functions(_with_own_defaults(model))
         for _ in range(MAX_EXPANSIONS):
             # the definition of one operator may use another
             wanted = {key for key in _operators_of(model.graph) if not _is_known(key)}
@@ -160,6 +160,19 @@ def expand_functions(model: ModelProto, source: str) -> ModelProto:
     except (RuntimeError, ValueError) as error:
         raise ModelFormatError(source=source, reason=f"its functions: {error}") from error
     return model
+
+
+def _with_own_defaults(model: ModelProto) -> ModelProto:
+    """A copy where calls of the model's functions state attributes left at their defaults."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    defaults = {(_domain(f.domain), f.name): f.attribute_proto for f in copy.functions}
+    for nodes in (copy.graph.node, *(f.node for f in copy.functions)):
+        for node in _all_nodes(list(nodes)):
+            given = {attribute.name for attribute in node.attribute}
+            declared = defaults.get((_domain(node.domain), node.op_type), ())
+            node.attribute.extend(a for a in declared if a.name not in given)
+    return copy
 
 
 def _expand(model: ModelProto, wanted: list[tuple[str, str]]) -> ModelProto:

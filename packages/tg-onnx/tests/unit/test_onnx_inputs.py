@@ -70,3 +70,20 @@ def test_what_onnxruntime_cannot_run_is_said_in_a_line(tmp_path, capsys):
     assert capsys.readouterr().err.startswith("error: onnxruntime cannot run ")
     assert main(["bench", path, "--count", "1"]) == 0
     assert "cannot run the model" in capsys.readouterr().out
+
+
+def test_functions_of_a_model_have_defaults():
+    text = """<ir_version: 9, opset_import: ["" : 17, "own" : 1]>
+    calls (float[n] x) => (float[n] y, float[n] z) {
+        y = own.scaled (x)
+        z = own.scaled <by: float = 2.0> (x)
+    }
+    <opset_import: ["" : 17], domain: "own">
+    scaled <by: float = 3.0> (x) => (y) {
+        factor = Constant <value_float: float = @by> ()
+        y = Mul (x, factor)
+    }"""
+    runner = OnnxRunner(onnx.parser.parse_model(text).SerializeToString())
+    found = runner({"x": np.float32([1, 2])})
+    np.testing.assert_array_equal(found["y"].numpy(), [3, 6])
+    np.testing.assert_array_equal(found["z"].numpy(), [2, 4])
