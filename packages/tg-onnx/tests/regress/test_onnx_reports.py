@@ -244,6 +244,13 @@ CASES = {
         floats(41, 2, 23),
         {"reduction": "add"},
     ),
+    "a norm that was fused in an old opset": Case(
+        "LayerNormalization",
+        [floats([1, 3], [2, 2]), floats(1, 2), floats(0, 1)],
+        floats([-1, 3], [0, 1]),
+        opset=12,
+        tolerance=1e-4,
+    ),
     "softmax flattens before opset 13": Case("Softmax", [CUBE], None, opset=11),
     "softmax of what is masked": Case("Softmax", [floats([-np.inf, 0])], floats([0, 1])),
     "dropout does nothing, whatever its ratio": Case(

@@ -181,7 +181,8 @@ def instance_normalization(
     return normed * scale.reshape(shape) + bias.reshape(shape)
 
 
-@operator("LayerNormalization", since=17)
+# of opset 17, but onnxruntime writes it into models of any opset that it has optimized
+@operator("LayerNormalization")
 def layer_normalization(
     x: Tensor,
     scale: Tensor,
