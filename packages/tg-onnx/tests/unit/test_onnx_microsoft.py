@@ -451,3 +451,16 @@ def test_an_attribute_that_is_not_known_is_refused_at_load():
     model = model_of("QuickGelu", [floats(2)], (True,), "com.microsoft", beta=1.0)
     with pytest.raises(UnsupportedOperatorError, match="'beta' is not known; there are alpha"):
         OnnxRunner(model)
+
+
+def test_operators_that_the_standard_has_by_now():
+    matrices = floats(2, 3, 3) + 3 * np.eye(3, dtype=F)
+    points = RNG.uniform(-1, 1, (1, 3, 3, 2)).astype(F)
+    check("CDist", floats(5, 3), floats(4, 3), metric="euclidean", tolerance=1e-4)
+    check("CDist", floats(5, 3), floats(4, 3), tolerance=1e-4)
+    check("Inverse", matrices, tolerance=1e-3)
+    check("ExpandDims", floats(2, 3), scalar(-1, np.int32))
+    check("Trilu", floats(3, 4), scalar(1, np.int64), upper=0)
+    check("GatherND", floats(3, 4), np.array([[0, 1], [2, 3]]))
+    check("Range", scalar(1), scalar(5))
+    check("GridSample", floats(1, 1, 4, 4), points, tolerance=1e-3)
