@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from tg_tensor import Tensor, dtypes
+from tg_uop import GroupOp, Ops
 
 from tg_onnx.proto import Array
 
@@ -56,6 +57,9 @@ def matmul_of_codes(a: Tensor, b: Tensor, a_zero: Zero, b_zero: Zero) -> Tensor:
     """int32 product of matrices; a zero point stands beside its rows or columns."""
     left, of_left = signed(a, a_zero)
     right, of_right = signed(b, b_zero)
+    if _is_stored(b):
+        # a weight: in rows, which a unit reads much faster than columns, and so once for all calls
+        right = right.contiguous()
     terms = int(left.shape[-1])
 
     def product(rows: Tensor | None, columns: Tensor | None) -> Tensor:
@@ -108,6 +112,14 @@ def conv_of_codes(
     elif isinstance(of_w, Tensor):
         of_w = of_w.reshape(())
     return _centered(product, codes, kernel, of_x, of_w)
+
+
+def _is_stored(x: Tensor) -> bool:
+    """Whether a value is in memory as it is, or moved: a constant, and no result."""
+    node = x.uop
+    while node.op in GroupOp.Movement:
+        node = node.src[0]
+    return node.op in (Ops.BUFFER, Ops.BUFFER_VIEW)
 
 
 def convolution_of_bytes(
