@@ -64,7 +64,7 @@ class _Folding:
         self.graph = graph
         self.constants = dict(graph.constants)
         self.made = {name: node for node in graph.nodes for name in node.outputs if name}
-        self.uses = Counter(graph.outputs)
+        self.uses = Counter(list(graph.outputs))
         self.users: dict[str, Node] = {}
         for node in graph.nodes:
             names = [*node.inputs]

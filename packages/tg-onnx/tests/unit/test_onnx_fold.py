@@ -47,12 +47,12 @@ class Model:
         attributes = {} if axis is None else {"axis": axis}
         return self.add("DequantizeLinear", codes, scale, zero.astype(KINDS[kind]), **attributes)
 
-    def finish(self, output):
+    def finish(self, output, *more):
         graph = helper.make_graph(
             self.nodes,
             "g",
             [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)],
-            [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)],
+            [helper.make_empty_tensor_value_info(name) for name in (output, *more)],
             self.constants,
         )
         opsets = [helper.make_opsetid("", 17)]
@@ -171,3 +171,26 @@ def test_products_of_two_values_and_what_is_not_folded():
     y = model.add("MatMul", left, "x")
     y = model.add("Add", model.quantized(y, 0.06, 100, "uint8"), y)
     check(model.finish(y), x, 0.06, {"MatMul": 1})
+
+
+def test_what_the_model_gives_out_is_computed_as_it_is():
+    """Values inside of a chain that are outputs too: the product of floats, or its codes."""
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((5, 40)).astype(np.float32)
+    for shown in (0, 1):
+        model = Model(x.shape)
+        weight = rng.standard_normal((40, 24)).astype(np.float32) * 0.2
+        w = model.weight(weight, np.array(0.006, np.float32), np.array(0.0), "int8")
+        product = model.add("MatMul", model.quantized("x", 0.03, 128, "uint8"), w)
+        y = model.quantized(product, 0.04, 120, "uint8")
+        codes = f"v{len(model.nodes) - 2}"
+        made = model.finish(y, (product, codes)[shown])
+        session = onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"])
+        expected = session.run(None, {"x": x})
+        runner = OnnxRunner(made)
+        found = [value.numpy() for value in runner({"x": x}).values()]
+        for one, other in zip(found, expected, strict=True):
+            assert one.dtype == other.dtype
+            assert np.abs(one.astype(np.float32) - other).max() <= (1e-4, 1)[shown]
+        counts = Counter(node.operator for node in runner.plan.graph.nodes)
+        assert counts["QLinearMatMul"] == shown
