@@ -55,7 +55,7 @@ class Model:
             [helper.make_empty_tensor_value_info(name) for name in (output, *more)],
             self.constants,
         )
-        opsets = [helper.make_opsetid("", 17)]
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
         return model.SerializeToString()
 
@@ -194,3 +194,22 @@ def test_what_the_model_gives_out_is_computed_as_it_is():
             assert np.abs(one.astype(np.float32) - other).max() <= (1e-4, 1)[shown]
         counts = Counter(node.operator for node in runner.plan.graph.nodes)
         assert counts["QLinearMatMul"] == shown
+
+
+@pytest.mark.parametrize("element", ["INT4", "UINT4"])
+def test_weights_of_4_bits(element):
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((3, 8)).astype(np.float32)
+    low = -8 if element == "INT4" else 0
+    codes = rng.integers(low, low + 16, (8, 6))
+    kind = getattr(TensorProto, element)
+    model = Model(x.shape)
+    for name, values, shape in (("w", codes, (8, 6)), ("z", np.array([low + 7]), ())):
+        model.constants.append(helper.make_tensor(name, kind, shape, values.reshape(-1)))
+    scale = model.constant(np.float32(0.1))
+    w = model.add("DequantizeLinear", "w", scale, "z", domain="com.microsoft")
+    made = model.finish(model.add("MatMul", "x", w))
+    session = onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": x})
+    (found,) = OnnxRunner(made)({"x": x}).values()
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-5)

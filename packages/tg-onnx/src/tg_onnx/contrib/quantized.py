@@ -17,6 +17,7 @@ from tg_onnx.ops.quantize import (
     quantize_linear,
     zero_based,
 )
+from tg_onnx.proto import Array
 from tg_onnx.registry import operator
 
 
@@ -42,10 +43,15 @@ def quantize_linear_contrib(
 
 @operator("DequantizeLinear", domain=DOMAIN)
 def dequantize_linear_contrib(
-    x: Tensor, scale: Tensor, zero: Tensor | None = None, *, axis: int = 1
+    x: Tensor | Array,
+    scale: Tensor,
+    zero: Tensor | Array | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
 ) -> Tensor:
-    """As in ai.onnx, with 16 bits too."""
-    return dequantize_linear(x, scale, zero, axis=axis)
+    """As in ai.onnx, with 4 and 16 bits too."""
+    return dequantize_linear(x, scale, zero, axis=axis, block_size=block_size)
 
 
 def _register_binary(name: str, function: Callable[[Tensor, Tensor], Tensor]) -> None:

@@ -22,7 +22,7 @@ from tg_onnx.ops.codes import (
 )
 from tg_onnx.ops.neural import conv_window
 from tg_onnx.ops.shape import axis_of
-from tg_onnx.proto import DTYPE_OF_ELEMENT
+from tg_onnx.proto import DTYPE_OF_ELEMENT, Array
 from tg_onnx.registry import operator
 
 HALVES = float(3 << 22)
@@ -114,17 +114,27 @@ def quantize_linear(
     return codes_of(ratio, offset, target).reshape(x.shape)
 
 
+def in_bytes(codes: Tensor | Array, like: Tensor) -> Tensor:
+    """Codes of fewer bits, which come as an array, as bytes."""
+    if isinstance(codes, Tensor):
+        return codes
+    kind = np.uint8 if np.dtype(codes.dtype).name.startswith("u") else np.int8
+    return Tensor(codes.astype(kind), device=like.device)
+
+
 @operator("DequantizeLinear", since=10)
 def dequantize_linear(
-    x: Tensor,
+    x: Tensor | Array,
     scale: Tensor,
-    zero: Tensor | None = None,
+    zero: Tensor | Array | None = None,
     *,
     axis: int = 1,
     block_size: int = 0,
     output_dtype: int = 0,
 ) -> Tensor:
     """(x - zero) * scale."""
+    x = in_bytes(x, scale)
+    zero = None if zero is None else in_bytes(zero, scale)
     target = DTYPE_OF_ELEMENT[output_dtype] if output_dtype else scale.dtype
     factor = aligned(scale, x, axis, block_size)
     if not dtypes.is_float(x.dtype):
