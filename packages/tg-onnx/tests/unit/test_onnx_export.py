@@ -32,6 +32,7 @@ FUNCTIONS = {
     "cumulative": lambda x: x.cumsum(1),
     "integers": lambda x: (x * 9).cast(dtypes.int32) // 2 + (x * 9).cast(dtypes.int32) % 3,
     "narrow": lambda x: (x.abs().cast(dtypes.uint8) + 250).cast(dtypes.int32),
+    "shifts": lambda x: ((x * 9).int() << 2) + ((x * 99).int() >> 3),
     "choice": lambda x: x[Tensor([1, 0, 1])],
     "fresh constant": lambda x: x + Tensor(np.arange(3, dtype=np.float32)),
     "the input itself": lambda x: x,
@@ -77,6 +78,20 @@ def test_calls_are_written_as_operators(tmp_path):
     assert wanted < operators
     assert operators & {"TopK", "GatherElements"}
     check(network, x, i, tmp_path=tmp_path, tolerance=1e-4)
+
+
+def test_weights_that_are_not_yet_drawn_are_constants(tmp_path):
+    kernel, bias = Tensor.uniform(4, 3, 3, 3), Tensor.uniform(4)
+    table = Tensor.glorot_uniform(5, 4)
+
+    def network(x, i):
+        return x.conv2d(kernel, bias).mean((2, 3)) + table[i]
+
+    x, i = floats(2, 3, 5, 5), np.array([4, 0])
+    model = export(network, [Tensor(x), Tensor(i)], tmp_path / "m.onnx")
+    shapes = sorted(tuple(tensor.dims) for tensor in model.graph.initializer)
+    assert {(5, 4), (4,), (4, 3, 3, 3)} <= set(shapes)
+    check(network, x, i, tmp_path=tmp_path)
 
 
 def test_products_do_not_repeat_their_factors(tmp_path):

@@ -48,6 +48,7 @@ BITS = {Ops.AND: "BitwiseAnd", Ops.OR: "BitwiseOr", Ops.XOR: "BitwiseXor"}
 UNARY = {Ops.SIN: "Sin", Ops.SQRT: "Sqrt", Ops.NEG: "Neg", Ops.RECIPROCAL: "Reciprocal"}
 REDUCTIONS = {Ops.ADD: "ReduceSum", Ops.MUL: "ReduceProd", Ops.MAX: "ReduceMax"}
 AS_IT_IS = frozenset((Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.COPY))
+MADE = frozenset((Ops.BUFFER, Ops.BUFFER_VIEW))
 LONGEST = 1 << 12
 """How many numbers that count are written out; longer lists are made by Range."""
 # dtypes in which runtimes compute everything; others are widened and cast back
@@ -90,8 +91,11 @@ class Emitter:
         self._notes = notes or {}
         self._variables = variables or {}
         self._most = most
-        found = [node for result in other for node in result.toposort() if node.op is Ops.BUFFER]
-        self._other = dict.fromkeys(found)
+        self._shared = dict.fromkeys(node for result in other for node in result.toposort())
+        self._other = [node for node in self._shared if node.op is Ops.BUFFER]
+        # what depends on no input, with memory or random numbers: made once, as a constant
+        self._fixed: dict[UOp, bool] = {}
+        self._made: dict[UOp, np.ndarray] = {}
 
     def add_input(self, name: str, node: UOp) -> None:
         """A value that is given, and its elements as they lie in memory."""
@@ -131,7 +135,38 @@ class Emitter:
                 stack.extend((operand, False) for operand in self._operands(node)[::-1])
         return order
 
+    def make_constants(self, results: Sequence[UOp]) -> None:
+        """Compute at once what no input changes: the state of random numbers moves with each."""
+        for result in results:
+            self._find_fixed(result)
+        wanted = {
+            node: Tensor(node)
+            for result in results
+            for node in self._in_order(result)
+            if node.op is not Ops.BUFFER and self._is_made_once(node)
+        }
+        if wanted:
+            Tensor.realize(*wanted.values())
+        self._made = {node: np.asarray(as_array(tensor)) for node, tensor in wanted.items()}
+
+    def _find_fixed(self, result: UOp) -> None:
+        """Note of each node that depends on no input whether there is something in it to make."""
+        for node in result.toposort():
+            if node in self._fixed or node.op is Ops.BIND or node in self._names:
+                continue
+            operands = [operand for operand in node.src if operand.op is not Ops.DEVICE]
+            if all(operand in self._fixed for operand in operands):
+                is_made = node.op in MADE or node.dtype is dtypes.uint64
+                self._fixed[node] = is_made or any(self._fixed[o] for o in operands)
+
+    def _is_made_once(self, node: UOp) -> bool:
+        if node.op is Ops.EXPAND or node not in self._shared:
+            return False
+        return self._fixed.get(node, False)
+
     def _operands(self, node: UOp) -> tuple[UOp, ...]:
+        if self._is_made_once(node):
+            return ()
         call = self._notes.get(node)
         if call is not None:
             return tuple(value for given in call.inputs for value in _values_of(given))
@@ -174,6 +209,8 @@ class Emitter:
         return self._node("Cast", [name], to=element_of(dtype, node))
 
     def _emit(self, node: UOp) -> str:
+        if node in self._made:
+            return self._constant(self._made[node])
         call = self._notes.get(node)
         if call is not None:
             return self._called(node, call)
@@ -241,7 +278,7 @@ class Emitter:
     def _memory(self, node: UOp) -> str:
         array = as_array(Tensor(node))
         assert isinstance(array, np.ndarray), "a tensor has elements"
-        if node in self._other or any(_is_same(array, other) for other in self._other):
+        if node in self._shared or any(_is_same(array, other) for other in self._other):
             return self._constant(array)
         raise refused(node, "the function computes it by reading values of its arguments")
 
@@ -301,6 +338,8 @@ class Emitter:
             return self._node("Not", [self._node("Equal", inputs)])
         if op is Ops.MOD:
             return self._node("Mod", inputs, fmod=1)
+        if op in (Ops.SHL, Ops.SHR):
+            return self._shifted(node, inputs[0], kind)
         if kind.is_int and op in BITS:
             return self._node(BITS[op], inputs)
         if op in BINARY:
@@ -350,6 +389,19 @@ class Emitter:
         whole = self._cast(x, dtypes.int32, node)
         found = self._node(REDUCTIONS[arg.op], [whole, axes], keepdims=1)
         return self._cast(found, dtypes.bool, node)
+
+    def _shifted(self, node: UOp, x: str, kind: DType) -> str:
+        """By a number that is known: a product, or a quotient toward minus infinity."""
+        count = node.src[1]
+        while count.op in (Ops.EXPAND, Ops.RESHAPE, Ops.CAST):
+            count = count.src[0]
+        if count.op is not Ops.CONST:
+            raise refused(node, "integers are shifted by numbers that are not known")
+        factor = self._number(2 ** int(cast(int, count.arg)), kind, node)
+        if node.op is Ops.SHL:
+            return self._node("Mul", [x, factor])
+        rest = self._node("Mod", [x, factor])
+        return self._node("Div", [self._node("Sub", [x, rest]), factor])
 
     def _power_of_two(self, node: UOp, x: str, kind: DType) -> str:
         return self._node("Pow", [self._number(2.0, kind, node), x])

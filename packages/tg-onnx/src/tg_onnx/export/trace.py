@@ -57,6 +57,7 @@ def export(
     emitter = Emitter(second.results, first.notes, axes.places, LARGEST if axes.names else math.inf)
     for name, node in zip(ids, first.inputs, strict=True):
         emitter.add_input(name, node)
+    emitter.make_constants(first.results)
     names = list(output_names or (f"y{i}" for i in range(len(first.results))))
     for name, result in zip(names, first.results, strict=True):
         emitter.add_output(name, result)
