@@ -130,9 +130,6 @@ class Stretch:
         self.is_given_up = False
         self._misses = 0
         self._hits = 0
-        # what was there before, and what nothing after needs
-        last = {name for place in part.positions for name in plan.last_use.get(place, ())}
-        self.dying = tuple(last & {*part.takes, *part.gives})
 
     def knows(self, key: Hashable) -> bool:
         """Whether a signature was seen before; it is from now on."""

@@ -112,6 +112,15 @@ def test_several_inputs_with_names(tmp_path):
     np.testing.assert_array_equal(found, table.numpy()[[1, 1, 3]])
 
 
+def test_one_example_and_results_by_name(tmp_path):
+    path = tmp_path / "m.onnx"
+    x = Tensor(floats(3, 2))
+    export(lambda x: {"double": x * 2, "rows": x.sum(1)}, x, path)
+    found = OnnxRunner(path)({"x0": x})
+    np.testing.assert_array_equal(found["double"].numpy(), x.numpy() * 2)
+    assert found["rows"].shape == (3,)
+
+
 def test_what_cannot_be_written_is_named(tmp_path):
     path = tmp_path / "m.onnx"
     x = Tensor(floats(2, 3))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -23,12 +23,12 @@ from tg_onnx.export.numbers import refuse_read_numbers
 IR_VERSION = 10
 """Of the onnx releases that brought the opset."""
 
-Result = Tensor | Sequence[Tensor]
+Result = Tensor | Sequence[Tensor] | Mapping[str, Tensor]
 
 
 def export(
     function: Callable[..., Result],
-    example_inputs: Sequence[Tensor],
+    example_inputs: Tensor | Sequence[Tensor],
     path: str | Path,
     *,
     input_names: Sequence[str] | None = None,
@@ -36,6 +36,9 @@ def export(
     dynamic_axes: DynamicAxes | None = None,
 ) -> ModelProto:
     """Write `function` as a model of opset 21, with the shapes and dtypes of the examples.
+
+    It takes as many Tensors as there are examples, and gives a Tensor, several, or a dict of them
+    by their names.
 
     `dynamic_axes` names the axes of inputs that may have any size: `{"x0": {0: "batch"}}`, or
     `{"x0": [0]}` for a name made up. Axes of one name have one size. A `Variable` in place of a
@@ -49,16 +52,17 @@ def export(
     Raises `ExportError` for operations that the opset cannot express, for values and sizes that
     are read, and for dynamic axes that are not there or do not fit together.
     """
-    arrays = [tensor.numpy() for tensor in example_inputs]
+    examples = [example_inputs] if isinstance(example_inputs, Tensor) else list(example_inputs)
+    arrays = [tensor.numpy() for tensor in examples]
     ids = list(input_names or (f"x{i}" for i in range(len(arrays))))
     axes = read_axes(dynamic_axes or {}, dict(zip(ids, arrays, strict=True)))
-    first, second = _two_traces(function, example_inputs, arrays, axes)
+    first, second = _two_traces(function, examples, arrays, axes)
     refuse_read_numbers((first.inputs, first.results), (second.inputs, second.results))
     emitter = Emitter(second.results, first.notes, axes.places, LARGEST if axes.names else math.inf)
     for name, node in zip(ids, first.inputs, strict=True):
         emitter.add_input(name, node)
     emitter.make_constants(first.results)
-    names = list(output_names or (f"y{i}" for i in range(len(first.results))))
+    names = list(output_names or first.names)
     for name, result in zip(names, first.results, strict=True):
         emitter.add_output(name, result)
     graph = helper.make_graph(
@@ -79,10 +83,13 @@ def export(
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The nodes of inputs, of what a function makes of them, and its calls worth an operator."""
+    """The nodes of inputs, of what a function makes of them by name, and its calls that are worth
+    an operator.
+    """
 
     inputs: list[UOp]
     results: list[UOp]
+    names: list[str]
     notes: Notes
 
 
@@ -126,11 +133,19 @@ def _trace(
     inputs = [tensor.uop for tensor in given]
     with noted_calls() as notes:
         found = function(*given)
-    results = [found] if isinstance(found, Tensor) else list(found)
+    results, names = _results(found)
     for result in results:
         if not isinstance(result, Tensor):
             raise ExportError(operation=type(result).__name__, reason="results are Tensors")
-    return Trace(inputs, [tensor.uop for tensor in results], notes)
+    return Trace(inputs, [tensor.uop for tensor in results], names, notes)
+
+
+def _results(found: Result) -> tuple[list[Tensor], list[str]]:
+    """What a function gives, and what it is called: by the keys of a dict, else by numbers."""
+    if isinstance(found, Mapping):
+        return list(found.values()), [str(name) for name in found]
+    results = [found] if isinstance(found, Tensor) else list(found)
+    return results, [f"y{i}" for i in range(len(results))]
 
 
 def _other(array: np.ndarray) -> np.ndarray:
