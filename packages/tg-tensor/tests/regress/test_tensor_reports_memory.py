@@ -20,7 +20,7 @@ from tg_uop import KernelInfo, Ops, UOp
 )
 @pytest.mark.parametrize("realized", [True, False])
 def test_another_dtype_is_refused_by_assign(target: str, value: str, realized: bool) -> None:
-    """x_int.assign(x_float) neither rounds nor reads bytes as another type: the error names both."""
+    """x_int.assign(x_float) neither rounds nor reads bytes as another type: the error says so."""
     x = Tensor([1, 2, 3], dtype=target)
     x = x.realize() if realized else x * 1
     with pytest.raises(AssignError) as error:
