@@ -80,12 +80,21 @@ class Executor:
         # whether what depends on constants alone is computed once, at its first use
         self.folds = True
         self._folded: dict[tuple[int, int], Sequence[Value]] = {}
+        # by the identity of a constant, the tensor that training changes in its place
+        self.parameters: dict[int, Tensor] = {}
 
     def run_plan(self, plan: Plan, values: dict[str, Value], frame: Frame) -> list[Value]:
         """The values of a graph's outputs; `values` has its inputs and what is around it."""
-        values.update(plan.graph.constants)
+        values.update(self.constants_of(plan))
         self.run_nodes(plan, range(len(plan.graph.nodes)), values, frame)
         return [values[name] for name in plan.graph.outputs]
+
+    def constants_of(self, plan: Plan) -> Mapping[str, Value]:
+        """The constants of a graph by name, weights that may have changed as tensors."""
+        constants = plan.graph.constants
+        if not self.parameters:
+            return constants
+        return {name: self.parameters.get(id(a), a) for name, a in constants.items()}
 
     def run_nodes(
         self, plan: Plan, positions: Iterable[int], values: dict[str, Value], frame: Frame

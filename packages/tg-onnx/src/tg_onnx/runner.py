@@ -115,6 +115,7 @@ class OnnxRunner:
                 tensor = self._executor.tensor(array)
                 assert isinstance(tensor, Tensor), "tensors hold all floats of weights"
                 tensor.requires_grad = True
+                self._executor.parameters[id(array)] = tensor
                 self._parameters[name] = tensor
         return dict(self._parameters)
 

@@ -163,7 +163,7 @@ class SegmentedExecutor(Executor):
 
     def run_segments(self, plan: Plan, values: dict[str, Value], frame: Frame) -> list[Value]:
         """The values of a graph's outputs, by replaying what has been captured."""
-        values.update(plan.graph.constants)
+        values.update(self.constants_of(plan))
         for stretch in self._stretches_of(plan):
             for name in stretch.part.reads:
                 values[name] = _on_host(values[name])
@@ -272,7 +272,7 @@ def _function(executor: weakref.ref[SegmentedExecutor], step: weakref.ref[Step])
         owner, own = executor(), step()
         assert owner is not None, "it lives while it runs"
         assert own is not None, "it lives as long as its captured function"
-        values: dict[str, Value] = {"": None, **own.plan.graph.constants, **own.fixed}
+        values: dict[str, Value] = {"": None, **owner.constants_of(own.plan), **own.fixed}
         values.update(zip(own.names, tensors, strict=True))
         owner.run_nodes(own.plan, own.part.positions, values, own.frame)
         outputs = own.plan.graph.outputs

@@ -87,3 +87,25 @@ def test_functions_of_a_model_have_defaults():
     found = runner({"x": np.float32([1, 2])})
     np.testing.assert_array_equal(found["y"].numpy(), [3, 6])
     np.testing.assert_array_equal(found["z"].numpy(), [2, 4])
+
+
+def test_small_weights_are_trained_through_what_shapes_go_through_too():
+    nodes = [
+        helper.make_node("Split", ["w"], ["first", "second"], axis=0, num_outputs=2),
+        helper.make_node("Expand", ["first", "sizes"], ["rows"]),
+        helper.make_node("Add", ["x", "rows"], ["sum"]),
+        helper.make_node("Mul", ["sum", "second"], ["y"]),
+    ]
+    constants = [
+        numpy_helper.from_array(np.float32([1, 2]), "w"),
+        numpy_helper.from_array(np.array([3]), "sizes"),
+    ]
+    data = model(nodes, [value("x", shape=[3])], [value("y")], constants)
+    runner = OnnxRunner(data.SerializeToString())
+    weight = runner.named_parameters()["w"]
+    x = np.float32([1, 2, 3])
+    runner({"x": x})["y"].sum().backward()
+    assert weight.grad is not None
+    np.testing.assert_array_equal(weight.grad.numpy(), [6, 9])
+    weight.assign(weight.detach() * 2)
+    np.testing.assert_array_equal(runner({"x": x})["y"].numpy(), (x + 2) * 4)
