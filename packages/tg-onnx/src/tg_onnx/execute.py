@@ -15,6 +15,7 @@ from tg_onnx.habits import Frame, Habits, ReadOnHost, reading_inputs
 from tg_onnx.host import Value, as_array, is_tensor_dtype, needs_host, run_on_host
 from tg_onnx.model import Node
 from tg_onnx.ops import OPERATOR_MODULES
+from tg_onnx.ops.control import GOING, MOST_ROUNDS, rounds_of
 from tg_onnx.plan import BUILT_IN, Plan, all_constants
 from tg_onnx.proto import Array
 from tg_onnx.registry import Operator, keywords_of
@@ -75,7 +76,7 @@ class Executor:
         # operators that ran by the reference implementation, a small number of integers aside
         self.ran_on_host: Counter[str] = Counter()
         self.uploaded: dict[int, Tensor] = {}
-        self.constants = set(all_constants(plan.graph))
+        self.constants = {id(GOING), *all_constants(plan.graph)}
         self.run_body: RunBody = self.run_plan
         # whether what depends on constants alone is computed once, at its first use
         self.folds = True
@@ -187,6 +188,8 @@ class Executor:
     ) -> Sequence[Value]:
         control = plan.controls.get(position)
         if control is not None:
+            if frame.is_captured and rounds_of(node, inputs) > MOST_ROUNDS:
+                frame.read_inside()
             for name in reading_inputs(node.operator, node.inputs):
                 _note(name, values[name], frame)
             bodies = plan.subplans[position]

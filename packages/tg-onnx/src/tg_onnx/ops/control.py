@@ -6,12 +6,30 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from tg_tensor import Tensor
+from tg_tensor.realize import recorders
 
 from tg_onnx.host import Value, as_array
 from tg_onnx.model import Node
 
 Body = Callable[..., list[Value]]
 Control = Callable[[Node, Sequence[Value], Mapping[str, Body]], Sequence[Value]]
+
+
+GOING = np.asarray(True)
+"""The condition of a round that runs: one object, so that captured rounds know it."""
+MOST_ROUNDS = 1024
+"""More rounds are not captured as one step, which would hold the kernels of all of them."""
+
+
+def rounds_of(node: Node, inputs: Sequence[Value]) -> int:
+    """How many rounds a loop goes at most, as far as that is known on the host; 0 for none."""
+    if node.operator == "Loop":
+        return int(inputs[0].item()) if isinstance(inputs[0], np.ndarray) else 0
+    return _length(inputs[-1], 0) if node.operator == "Scan" and node.opset >= FIRST_SCAN else 0
+
+
+FIRST_SCAN = 9
+"""Before this opset the first axis of everything in a Scan is a batch."""
 
 
 def run_if(node: Node, inputs: Sequence[Value], bodies: Mapping[str, Body]) -> Sequence[Value]:
@@ -27,7 +45,7 @@ def run_loop(node: Node, inputs: Sequence[Value], bodies: Mapping[str, Body]) ->
     columns: list[list[Value]] = []
     iteration = 0
     while going and (limit is None or iteration < limit):
-        results = bodies["body"](np.asarray(iteration, np.int64), np.asarray(True), *carried)
+        results = bodies["body"](np.asarray(iteration, np.int64), GOING, *carried)
         going = _truth(results[0])
         carried = [_settled(value) for value in results[1 : 1 + len(carried)]]
         scanned = results[1 + len(carried) :]
@@ -44,7 +62,7 @@ def run_loop(node: Node, inputs: Sequence[Value], bodies: Mapping[str, Body]) ->
 
 def run_scan(node: Node, inputs: Sequence[Value], bodies: Mapping[str, Body]) -> Sequence[Value]:
     """A graph for each element along an axis of its last inputs."""
-    if node.opset < 9:
+    if node.opset < FIRST_SCAN:
         return _scan_batches(node, inputs[1:], bodies["body"])
     return _scan(node, inputs, bodies["body"], "scan_input_directions")
 
@@ -157,6 +175,10 @@ def _element(value: Value, axis: int, position: int) -> Value:
     if value is None or isinstance(value, list):
         raise TypeError("Scan goes over tensors")
     dim = axis + value.ndim if axis < 0 else axis
+    if isinstance(value, Tensor) and recorders.active:
+        # a number in memory: in a captured step one kernel for all rounds
+        number = Tensor(np.array([position], np.int32), device=value.device)
+        return value.index_select(dim, number).squeeze(dim)
     return value[(slice(None),) * dim + (position,)]
 
 
