@@ -246,6 +246,41 @@ def test_loops(condition):
     check_calls(loop_model(condition), calls)
 
 
+def test_a_loop_that_only_counts_is_one_step():
+    model, table = loop_model(condition=False), np.abs(floats(12, 3, seed=5))
+    runner = OnnxRunner(model)
+    for seed in range(4):
+        x = floats(3, seed=seed)
+        found = runner({"x": x, "count": np.array(5, np.int64)})
+        np.testing.assert_allclose(found["all"].numpy(), x + table[:5].cumsum(0), rtol=1e-5)
+    assert not runner.plan.habits.nodes
+
+
+def test_a_scan_is_one_step():
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["sum", "row"], ["after"]),
+            helper.make_node("Mul", ["after", "row"], ["seen"]),
+        ],
+        "body",
+        [value("sum", [3]), value("row", [3])],
+        [value("after", [3]), value("seen", [3])],
+    )
+    model = model_of(
+        [helper.make_node("Scan", ["start", "x"], ["end", "all"], body=body, num_scan_inputs=1)],
+        [value("start", [3]), value("x", ["k", 3])],
+        [value("end", [3]), value("all", ["k", 3])],
+    )
+    runner = OnnxRunner(model)
+    for seed in range(4):
+        start, x = floats(3, seed=seed), floats(7, 3, seed=10 + seed)
+        found = runner({"start": start, "x": x})
+        sums = start + x.cumsum(0)
+        np.testing.assert_allclose(found["end"].numpy(), sums[-1], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found["all"].numpy(), sums * x, rtol=1e-4, atol=1e-5)
+    assert not runner.plan.habits.nodes
+
+
 def test_what_depends_on_constants_alone_is_computed_once():
     model = model_of(
         [
