@@ -12,13 +12,13 @@ from tg_uop.errors import TgError
 
 from tg_onnx.errors import OnnxError, OperatorError, UnsupportedOperatorError
 from tg_onnx.habits import Frame, Habits, ReadOnHost, reading_inputs
-from tg_onnx.host import Value, as_array, is_tensor_dtype, needs_host, run_on_host
+from tg_onnx.host import as_array, is_tensor_dtype, needs_host, on_host, run_on_host
 from tg_onnx.model import Node
 from tg_onnx.ops import OPERATOR_MODULES
 from tg_onnx.ops.control import GOING, MOST_ROUNDS, rounds_of
 from tg_onnx.plan import BUILT_IN, Plan, all_constants
 from tg_onnx.proto import Array
-from tg_onnx.registry import Operator, keywords_of
+from tg_onnx.registry import Operator, Result, Takes, Value, keywords_of
 
 assert OPERATOR_MODULES, "importing the operators registers them"
 
@@ -196,17 +196,40 @@ class Executor:
             inner = {name: self._inner(node, body, values, frame) for name, body in bodies.items()}
             return control(node, inputs, inner)
         found = plan.operators[position]
-        if found is None or needs_host(node, inputs):
+        if found is None or (found.takes is Takes.TENSORS and needs_host(node, inputs)):
             return self._on_host(node, inputs, frame)
-        for place in found.host:
-            if place < len(inputs):
-                _note(node.inputs[place], inputs[place], frame)
-        operands = [
-            as_array(value) if place in found.host else self.tensor(value)
-            for place, value in enumerate(inputs)
-        ]
-        results = found.run(*operands, **_attributes(node, found))
+        if found.takes is Takes.TENSORS:
+            results = self._on_tensors(node, inputs, found, frame)
+        elif found.takes is Takes.ARRAYS:
+            results = self._on_arrays(node, inputs, found, frame)
+        else:
+            results = found.run(*inputs, **_attributes(node, found))
         return results if isinstance(results, tuple) else (results,)
+
+    def _on_tensors(self, node: Node, inputs: list[Value], found: Operator, frame: Frame) -> Result:
+        is_shape = _all_small(inputs)
+        if found.reads_data and not is_shape:
+            frame.read_inside()
+        operands: list[Value] = []
+        for place, value in enumerate(inputs):
+            if place not in found.host:
+                operands.append(self.tensor(value))
+                continue
+            if not found.reads_data:
+                _note(node.inputs[place], value, frame)
+            operands.append(as_array(value))
+        return found.run(*operands, **_attributes(node, found))
+
+    def _on_arrays(self, node: Node, inputs: list[Value], found: Operator, frame: Frame) -> Result:
+        is_shape = _all_small(inputs)
+        if not is_shape:
+            frame.read_inside()
+        results = found.run(*map(on_host, inputs), **_attributes(node, found))
+        if is_shape:
+            return results
+        # what comes after knows data by their shape, not by what they are in this call
+        parts = results if isinstance(results, tuple) else (results,)
+        return tuple(map(self.tensor, parts))
 
     def _on_host(self, node: Node, inputs: list[Value], frame: Frame) -> Sequence[Value]:
         frame.read_inside()
@@ -314,7 +337,7 @@ def _elements(value: Value) -> int:
 
 
 def _shape(value: Value) -> tuple[int, ...]:
-    if value is None or isinstance(value, list):
+    if value is None or isinstance(value, list | dict):
         raise TypeError("Shape and Size take a tensor")
     return tuple(int(size) for size in value.shape)
 
@@ -324,5 +347,7 @@ def _describe(value: Value) -> str:
         return "none"
     if isinstance(value, list):
         return f"a sequence of {len(value)}"
+    if isinstance(value, dict):
+        return f"a map of {len(value)}"
     dtype = value.dtype if isinstance(value, Tensor) else np.dtype(value.dtype).name
     return f"{dtype} {tuple(value.shape)}"

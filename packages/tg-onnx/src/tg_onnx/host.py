@@ -6,8 +6,6 @@ data-dependent shapes.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import ml_dtypes
 import numpy as np
 from onnx import TensorProto
@@ -16,8 +14,7 @@ from tg_tensor import Tensor, dtypes
 
 from tg_onnx.model import Node
 from tg_onnx.proto import DTYPE_OF_ELEMENT, Array
-
-Value: TypeAlias = "Tensor | Array | list[Value] | None"
+from tg_onnx.registry import Value
 
 NARROW_DTYPES = {
     dtypes.bfloat16: np.dtype(ml_dtypes.bfloat16),
@@ -47,18 +44,9 @@ HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
         *(
             ("", name)
             for name in (
-                "Bernoulli",
                 "BitCast",
-                "Compress",
                 "ConcatFromSequence",
                 "ImageDecoder",
-                "Multinomial",
-                "NonMaxSuppression",
-                "NonZero",
-                "RandomNormal",
-                "RandomNormalLike",
-                "RandomUniform",
-                "RandomUniformLike",
                 "RegexFullMatch",
                 "SequenceAt",
                 "SequenceConstruct",
@@ -131,8 +119,8 @@ def needs_host(node: Node, inputs: list[Value]) -> bool:
 
 def as_array(value: Value) -> Array | None:
     """The value with its elements on the host."""
-    if isinstance(value, list):
-        raise TypeError("a sequence stands where a tensor is needed")
+    if isinstance(value, list | dict):
+        raise TypeError("a sequence or a map stands where a tensor is needed")
     if not isinstance(value, Tensor):
         return value
     array = value.numpy()
@@ -145,9 +133,9 @@ def run_on_host(node: Node, inputs: list[Value]) -> tuple[Value, ...]:
     axes = node.attributes.get("axes")
     if node.operator == "Unsqueeze" and isinstance(axes, list):
         # before opset 13, of which the reference takes no scalars: sizes are scalars
-        return (np.expand_dims(np.asarray(_on_host(inputs[0])), tuple(axes)),)
+        return (np.expand_dims(np.asarray(on_host(inputs[0])), tuple(axes)),)
     feeds = {
-        name: _on_host(value)
+        name: on_host(value)
         for name, value in zip(node.inputs, inputs, strict=True)
         if name and value is not None
     }
@@ -155,10 +143,11 @@ def run_on_host(node: Node, inputs: list[Value]) -> tuple[Value, ...]:
     return tuple(_result(result) for result in evaluator.run(None, feeds))
 
 
-def _on_host(value: Value) -> Value:
+def on_host(value: Value) -> Value:
+    """The value with all elements on the host; maps are there."""
     if isinstance(value, list):
-        return [_on_host(element) for element in value]
-    return as_array(value)
+        return [on_host(element) for element in value]
+    return value if isinstance(value, dict) else as_array(value)
 
 
 def _result(value: object) -> Value:

@@ -15,7 +15,7 @@ from tg_onnx.model import Graph, Node
 from tg_onnx.ops import OPERATOR_MODULES
 from tg_onnx.ops.control import CONTROL
 from tg_onnx.plan import BUILT_IN
-from tg_onnx.registry import OPERATORS
+from tg_onnx.registry import OPERATORS, Takes
 
 assert OPERATOR_MODULES, "importing the operators registers them"
 assert CONTRIB_MODULES, "importing the operators registers them"
@@ -34,8 +34,9 @@ def how_it_runs(domain: str, operator: str, opset: int) -> str:
     if domain == "" and (operator in CONTROL or operator in BUILT_IN):
         return CONTROLLED
     versions = OPERATORS.get((domain, operator), ())
-    if any(version.since <= opset for version in versions):
-        return TENSORS
+    fitting = [version.takes for version in versions if version.since <= opset]
+    if fitting:
+        return {Takes.TENSORS: TENSORS, Takes.ARRAYS: HOST, Takes.VALUES: CONTROLLED}[fitting[-1]]
     if (domain, operator) in HOST_ONLY:
         return HOST
     return FUNCTION if _has_function(domain, operator, opset) else MISSING
@@ -111,9 +112,9 @@ _HEAD = """# ONNX operators
 What each operator runs on, by the schemas of the onnx package and what is registered in `tg_onnx`:
 
 - *tensors*: computed by kernels, with a gradient where the operator has one;
-- *control*: control flow, optional values and constants, which the runner itself knows;
-- *host*: by the reference implementation of the onnx package; slow, without a gradient;
+- *control*: control flow, sequences, optional values and constants, which the runner itself knows;
+- *host*: on NumPy arrays, between two captured steps, without a gradient;
 - *by simpler ones*: replaced by its definition in the onnx package when a model is loaded;
 - *missing*: a model with it is refused when it is loaded.
 
-Strings, sequences and element types that no tensor has run on the host whichever the operator."""
+Strings and element types that no tensor has run on the host whichever the operator."""

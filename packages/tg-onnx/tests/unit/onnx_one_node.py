@@ -22,7 +22,7 @@ INTEGERS = np.int64
 def one_node(operator, inputs, opset, outputs=1, constants=(), **attributes) -> onnx.ModelProto:
     """Inputs at the positions in `constants` are initializers, the others have open sizes."""
     names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
-    while not names[-1]:
+    while names and not names[-1]:
         names.pop()
     results = [f"y{i}" for i in range(outputs)]
     node = helper.make_node(operator, names, results, name="n", **attributes)

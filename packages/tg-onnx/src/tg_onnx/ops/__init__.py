@@ -2,6 +2,7 @@
 
 from tg_onnx.ops import (
     attention,
+    draw,
     grid,
     image,
     math,
@@ -12,6 +13,7 @@ from tg_onnx.ops import (
     reduce,
     regions,
     sampling,
+    select,
     shape,
     signal,
     train,
@@ -32,4 +34,6 @@ OPERATOR_MODULES = (
     signal,
     train,
     attention,
+    select,
+    draw,
 )

@@ -8,8 +8,9 @@ import numpy as np
 from tg_tensor import Tensor
 from tg_tensor.realize import recorders
 
-from tg_onnx.host import Value, as_array
+from tg_onnx.host import as_array
 from tg_onnx.model import Node
+from tg_onnx.registry import Value
 
 Body = Callable[..., list[Value]]
 Control = Callable[[Node, Sequence[Value], Mapping[str, Body]], Sequence[Value]]
@@ -166,13 +167,13 @@ def _truth(value: Value) -> bool:
 
 
 def _length(value: Value, axis: int) -> int:
-    if value is None or isinstance(value, list):
+    if value is None or isinstance(value, list | dict):
         raise TypeError("Scan goes over tensors")
     return int(value.shape[axis])
 
 
 def _element(value: Value, axis: int, position: int) -> Value:
-    if value is None or isinstance(value, list):
+    if value is None or isinstance(value, list | dict):
         raise TypeError("Scan goes over tensors")
     dim = axis + value.ndim if axis < 0 else axis
     if isinstance(value, Tensor) and recorders.active:

@@ -252,24 +252,6 @@ def scatter_elements(
     return x.scatter_reduce(dim, index, updates, names[reduction])
 
 
-@operator("Unique", since=11, host=(0,))
-def unique(x: Array, *, axis: int | None = None, sorted: int = 1) -> tuple[Tensor, ...]:
-    """The different elements or slices, where each is first, which one each is, and how often.
-
-    In their order, or where not sorted in that of their first places.
-    """
-    values, first, inverse, counts = np.unique(
-        x, return_index=True, return_inverse=True, return_counts=True, axis=axis
-    )
-    inverse = inverse.reshape(-1)
-    if not sorted:
-        order = np.argsort(first)
-        values = values.take(order, axis=0 if axis is None else axis)
-        first, counts, inverse = first[order], counts[order], np.argsort(order)[inverse]
-    parts = (np.ascontiguousarray(part) for part in (values, first, inverse, counts))
-    return tuple(Tensor(part if i == 0 else part.astype(np.int64)) for i, part in enumerate(parts))
-
-
 @operator("Tile", host=(1, 2))
 def tile_axis(x: Tensor, tiles: Array, axis: Array) -> Tensor:
     """Before opset 6: repeat along one axis."""

@@ -1,0 +1,118 @@
+"""Operators whose results are as long as their data say: boxes, places, values that are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from tg_tensor import Tensor
+
+from tg_onnx.ops.shape import axis_of
+from tg_onnx.proto import Array
+from tg_onnx.registry import host_operator, operator
+
+Floats = NDArray[np.float32]
+Places = NDArray[np.int64]
+
+
+@host_operator("NonMaxSuppression", since=10)
+def non_max_suppression(
+    boxes: Array,
+    scores: Array,
+    most: Array | None = None,
+    iou_threshold: Array | None = None,
+    score_threshold: Array | None = None,
+    *,
+    center_point_box: int = 0,
+) -> Array:
+    """Batch, class and place of the boxes kept: of a class the best first, at most `most`.
+
+    A box goes if one kept before it overlaps it by more than the threshold.
+    """
+    limit = 0 if most is None else int(np.ravel(most)[0])
+    overlap = np.float32(0 if iou_threshold is None else np.ravel(iou_threshold)[0])
+    if not 0 <= overlap <= 1:
+        raise ValueError(f"iou_threshold {overlap} is not in [0, 1]")
+    corners = _corners(boxes.astype(np.float32), center_point_box)
+    found: list[Places] = []
+    for batch in range(scores.shape[0] if limit > 0 else 0):
+        for kind in range(scores.shape[1]):
+            values = scores[batch, kind]
+            if score_threshold is None:
+                places = np.arange(len(values))
+            else:
+                places = np.flatnonzero(values > np.ravel(score_threshold)[0])
+            # of equal scores the first box is the better one
+            order = places[np.argsort(-values[places].astype(np.float32), kind="stable")]
+            kept = order[_suppressed(corners[batch][order], overlap, limit)]
+            rows = np.empty((len(kept), 3), np.int64)
+            rows[:, 0], rows[:, 1], rows[:, 2] = batch, kind, kept
+            found.append(rows)
+    return np.concatenate(found) if found else np.zeros((0, 3), np.int64)
+
+
+def _corners(boxes: Floats, by_center: int) -> Floats:
+    """Least and greatest coordinates (batch, box, 4): y1, x1, y2, x2."""
+    first, second = boxes[..., :2], boxes[..., 2:]
+    if by_center:
+        half = second / np.float32(2)
+        return np.concatenate([first - half, first + half], -1)
+    return np.concatenate([np.minimum(first, second), np.maximum(first, second)], -1)
+
+
+def _suppressed(corners: Floats, threshold: np.float32, limit: int) -> Places:
+    """The positions that stay, of boxes from the best to the worst."""
+    sides = corners[:, 2:] - corners[:, :2]
+    areas = sides[:, 0] * sides[:, 1]
+    waiting = np.arange(len(corners))
+    kept: list[int] = []
+    while len(waiting) and len(kept) < limit:
+        best, rest = waiting[0], waiting[1:]
+        kept.append(int(best))
+        low = np.maximum(corners[best, :2], corners[rest, :2])
+        lengths = np.minimum(corners[best, 2:], corners[rest, 2:]) - low
+        shared = lengths[:, 0] * lengths[:, 1]
+        union = areas[best] + areas[rest] - shared
+        overlaps = (lengths > 0).all(-1) & (areas[best] > 0) & (areas[rest] > 0) & (union > 0)
+        share = np.divide(shared, union, out=np.zeros_like(shared), where=overlaps)
+        waiting = rest[~(overlaps & (share > threshold))]
+    return np.asarray(kept, np.int64)
+
+
+@host_operator("NonZero", since=9)
+def non_zero(x: Array) -> Array:
+    """The places of all elements that are not 0: a row an axis. A number has one axis."""
+    return np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64)
+
+
+@operator("Compress", since=9, host=(1,), reads_data=True)
+def compress(x: Tensor, condition: Array, *, axis: int | None = None) -> Tensor:
+    """The slices of an axis, or the elements in a row, where a condition holds.
+
+    Where the condition is too short, it does not hold.
+    """
+    values = x.reshape(-1) if axis is None else x
+    dim = 0 if axis is None else axis_of(axis, x.ndim)
+    places = np.flatnonzero(condition.reshape(-1)[: values.shape[dim]])
+    return values.index_select(dim, Tensor(places.astype(np.int64), device=x.device))
+
+
+@host_operator("Unique", since=11)
+def unique(x: Array, *, axis: int | None = None, sorted: int = 1) -> tuple[Array, ...]:
+    """The different elements or slices, where each is first, which one each is, and how often.
+
+    In their order, or where not sorted in that of their first places.
+    """
+    if x.dtype.kind == "O":
+        x = x.astype(str)
+    values, first, inverse, counts = np.unique(
+        x, return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
+    inverse = inverse.reshape(-1)
+    if not sorted:
+        order = np.argsort(first)
+        values = values.take(order, axis=0 if axis is None else axis)
+        first, counts, inverse = first[order], counts[order], np.argsort(order)[inverse]
+    if values.dtype.kind == "U":
+        values = values.astype(object)
+    places = (part.astype(np.int64) for part in (first, inverse, counts))
+    return (np.ascontiguousarray(values), *places)
