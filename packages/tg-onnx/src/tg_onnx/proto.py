@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from pathlib import Path
 from typing import IO
 
@@ -12,14 +13,14 @@ import onnx
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
-from tg_tensor import dtypes
+from tg_tensor import Tensor, dtypes
 from tg_uop import DType
 
 from tg_onnx.errors import ModelFormatError
 from tg_onnx.external import ExternalFiles
 
 Array = NDArray[np.generic]
-Source = str | Path | bytes | IO[bytes] | ModelProto
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | Tensor | ModelProto
 
 DTYPE_OF_ELEMENT: dict[int, DType] = {
     TensorProto.FLOAT: dtypes.float32,
@@ -60,23 +61,42 @@ def load_model(source: Source) -> tuple[ModelProto, str, ExternalFiles]:
 
     Raises `ModelFormatError` for bytes that are no model, `OSError` for a file that cannot be read.
     """
-    files = NO_FILES
     if isinstance(source, ModelProto):
-        name, data = "<model>", source.SerializeToString()
-    elif isinstance(source, str | Path):
+        # by its fields: it may be larger than what can be written in one piece
+        model = ModelProto()
+        model.CopyFrom(source)
+        return _with_graph(model, "<model>"), "<model>", NO_FILES
+    name, files = "<bytes>", NO_FILES
+    if isinstance(source, str | os.PathLike):
         name = str(source)
         data = Path(source).read_bytes()
         files = ExternalFiles.beside(Path(source))
     else:
-        name = "<bytes>"
-        data = source if isinstance(source, bytes) else source.read()
+        data = _bytes_of(source)
     try:
         model = onnx.load_model(io.BytesIO(data), load_external_data=False)
     except (DecodeError, ValueError) as error:
         raise ModelFormatError(source=name, reason=str(error)) from error
+    return _with_graph(model, name), name, files
+
+
+def _bytes_of(source: object) -> bytes:
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source)
+    if isinstance(source, Tensor):
+        return source.numpy().tobytes()
+    read = getattr(source, "read", None)
+    found = read() if callable(read) else None
+    if isinstance(found, bytes):
+        return found
+    reason = "a model comes as a path, as bytes, a file opened for reading bytes, or a ModelProto"
+    raise ModelFormatError(source=f"<{type(source).__name__}>", reason=reason)
+
+
+def _with_graph(model: ModelProto, name: str) -> ModelProto:
     if not model.graph.node and not model.graph.output:
         raise ModelFormatError(source=name, reason="it has no graph")
-    return model, name, files
+    return model
 
 
 def tensor_array(tensor: TensorProto, files: ExternalFiles = NO_FILES) -> Array:

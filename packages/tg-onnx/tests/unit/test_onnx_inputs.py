@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tg_onnx import ModelInputError, OnnxRunner
+from tg_onnx import ModelFormatError, ModelInputError, OnnxRunner
 from tg_onnx.cli import main
+from tg_tensor import Tensor
 
 
 def model(nodes, inputs, outputs, constants=()):
@@ -109,3 +112,21 @@ def test_small_weights_are_trained_through_what_shapes_go_through_too():
     np.testing.assert_array_equal(weight.grad.numpy(), [6, 9])
     weight.assign(weight.detach() * 2)
     np.testing.assert_array_equal(runner({"x": x})["y"].numpy(), (x + 2) * 4)
+
+
+def test_where_models_come_from(tmp_path):
+    data = model([helper.make_node("Relu", ["x"], ["y"])], [value("x")], [value("y")])
+    data.metadata_props.add(key="title", value="ünïcode")
+    content = data.SerializeToString()
+    path = tmp_path / "m.onnx"
+    path.write_bytes(content)
+    sources = [path, str(path), content, bytearray(content), memoryview(content), data]
+    sources.append(Tensor(np.frombuffer(content, np.uint8).copy()))
+    x = np.float32([-1, 2])
+    for source in sources:
+        np.testing.assert_array_equal(OnnxRunner(source)({"x": x})["y"].numpy(), [0, 2])
+    with path.open("rb") as file:
+        assert list(OnnxRunner(file).graph_outputs) == ["y"]
+    for wrong in (7, None, [content], io.StringIO("text")):
+        with pytest.raises(ModelFormatError):
+            OnnxRunner(wrong)
