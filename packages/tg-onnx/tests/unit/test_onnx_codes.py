@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tg_onnx.ops.codes import product_of_bytes
 from tg_onnx.ops.neural import conv
 from tg_onnx.ops.quantize import conv_integer, matmul_integer, qlinear_conv
-from tg_tensor import Tensor
+from tg_tensor import Context, Tensor
 
 KINDS = [np.uint8, np.int8]
 
@@ -58,6 +59,17 @@ def test_convolutions(of_x, of_w, channels, each):
     np.testing.assert_array_equal(found.numpy(), expected)
 
 
+@pytest.mark.parametrize("shapes", [((3, 2100), (2100, 5)), ((2, 3, 70), (2, 70, 4))])
+@pytest.mark.parametrize("has_unit", [True, False])
+def test_products_with_and_without_a_unit(shapes, has_unit):
+    a, b = (np.full(shape, -128, np.int8) for shape in shapes)
+    b[..., 0] = codes(np.int8, *b.shape[:-1])
+    with Context(TC=1 if has_unit else 0):
+        found = product_of_bytes(Tensor(a), Tensor(b)).numpy()
+    np.testing.assert_array_equal(found, a.astype(np.int64) @ b.astype(np.int64))
+
+
+@pytest.mark.parametrize("has_unit", [True, False])
 @pytest.mark.parametrize("of_w", KINDS)
 @pytest.mark.parametrize(
     ("shape", "weights", "options"),
@@ -69,13 +81,15 @@ def test_convolutions(of_x, of_w, channels, each):
         ((1, 8, 50), (6, 8, 5), {"strides": [3]}),
         ((1, 6, 5, 6, 7), (4, 6, 2, 3, 2), {"strides": [1, 2, 1], "auto_pad": "SAME_UPPER"}),
         ((1, 40, 6, 6), (8, 40, 1, 1), {"strides": [2, 2]}),
+        ((1, 130, 4, 4), (8, 130, 3, 3), {}),
         ((2, 6, 8, 8), (6, 1, 3, 3), {"group": 6, "pads": [1, 1, 1, 1], "strides": [2, 1]}),
     ],
 )
-def test_convolutions_like_those_of_differences(of_w, shape, weights, options):
+def test_convolutions_like_those_of_differences(has_unit, of_w, shape, weights, options):
     x, w = codes(np.uint8, *shape, seed=1), codes(of_w, *weights, seed=2)
     zx, zw = np.uint8(77), codes(of_w, weights[0], seed=3)
-    found = conv_integer(Tensor(x), Tensor(w), Tensor(zx), zw, **options)
+    with Context(TC=1 if has_unit else 0):
+        found = conv_integer(Tensor(x), Tensor(w), Tensor(zx), zw, **options).realize()
     each = zw.astype(np.float64).reshape(-1, *(1,) * (w.ndim - 1))
     floats = Tensor(x.astype(np.float64) - 77), Tensor(w.astype(np.float64) - each)
     np.testing.assert_array_equal(found.numpy(), conv(*floats, **options).numpy())

@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from tg_tensor import Tensor, dtypes
+from tg_tensor import Device, Tensor, dtypes
 from tg_uop import GroupOp, Ops
+from tg_uop.context import TC
 
 from tg_onnx.proto import Array
 
@@ -24,6 +25,9 @@ FEWEST_OUTPUTS = 4
 """Fewer outputs of a group are not worth laying out windows as a matrix."""
 ROW_TO_KEEP = 14
 """Rows of so many results fill most of a block as they are."""
+UNIT = "amx_int8"
+MOST_BYTES_IN_FLOAT = 1024
+"""So many products of signed bytes add up to at most 2 ** 24."""
 MOST_TERMS_IN_FLOAT = 256
 """So many products of differences of codes add up to less than 2 ** 24."""
 
@@ -64,7 +68,7 @@ def matmul_of_codes(a: Tensor, b: Tensor, a_zero: Zero, b_zero: Zero) -> Tensor:
 
     def product(rows: Tensor | None, columns: Tensor | None) -> Tensor:
         if rows is not None and columns is not None:
-            return rows.matmul(columns, dtype=dtypes.int32)
+            return product_of_bytes(rows, columns)
         if columns is not None:
             return columns.sum(-2, keepdim=True)
         if rows is not None:
@@ -114,6 +118,37 @@ def conv_of_codes(
     return _centered(product, codes, kernel, of_x, of_w)
 
 
+def has_unit(device: str) -> bool:
+    """Whether a device has a matrix unit for bytes, and may use it."""
+    units = Device[device].renderer.caps.tensor_cores if TC.value == 1 else ()
+    return any(unit.name == UNIT for unit in units)
+
+
+def product_of_bytes(a: Tensor, b: Tensor) -> Tensor:
+    """int32 product of matrices of int8.
+
+    Without a unit for bytes floats are faster than whole numbers: sums of so many terms at a time
+    that they hold them exactly.
+    """
+    terms = int(a.shape[-1])
+    if has_unit(str(a.device)):
+        return a.matmul(b, dtype=dtypes.int32)
+    if terms <= MOST_BYTES_IN_FLOAT:
+        return (_floats(a) @ _floats(b)).cast(dtypes.int32)
+    parts = -(-terms // MOST_BYTES_IN_FLOAT)
+    behind = parts * MOST_BYTES_IN_FLOAT - terms
+    left = a.pad((*(None,) * (a.ndim - 1), (0, behind)))
+    right = b.pad((*(None,) * (b.ndim - 2), (0, behind), None))
+    left = left.reshape(*a.shape[:-1], parts, MOST_BYTES_IN_FLOAT).transpose(-3, -2)
+    right = right.reshape(*b.shape[:-2], parts, MOST_BYTES_IN_FLOAT, b.shape[-1])
+    return (_floats(left) @ _floats(right)).cast(dtypes.int32).sum(-3)
+
+
+def _floats(codes: Tensor) -> Tensor:
+    """In memory: a product would convert each of them again and again."""
+    return codes.float().contiguous()
+
+
 def _is_stored(x: Tensor) -> bool:
     """Whether a value is in memory as it is, or moved: a constant, and no result."""
     node = x.uop
@@ -131,6 +166,10 @@ def convolution_of_bytes(
     matrix unit multiplies whole blocks.
     """
     kernel = [int(size) for size in w.shape[2:]]
+    terms = int(w.shape[1]) * math.prod(kernel)
+    if not has_unit(str(x.device)) and terms <= MOST_BYTES_IN_FLOAT:
+        weight = _floats(w)
+        return _floats(x).conv2d(weight, None, groups, strides, dilations, 0).cast(dtypes.int32)
     spans = [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
     width = (int(x.shape[-1]) - spans[-1]) // strides[-1] + 1
     if groups == 1 and set(strides) == {1} and width >= ROW_TO_KEEP:
@@ -147,7 +186,7 @@ def convolution_of_bytes(
     each = channels // groups * math.prod(kernel)
     columns = windows.permute(order).reshape(batch, groups, each, math.prod(sizes)).contiguous()
     rows = w.reshape(1, groups, int(w.shape[0]) // groups, each)
-    return rows.matmul(columns, dtype=dtypes.int32).reshape(batch, int(w.shape[0]), *sizes)
+    return product_of_bytes(rows, columns).reshape(batch, int(w.shape[0]), *sizes)
 
 
 def padded(codes: Tensor, zero: Tensor | int, padding: Sequence[int]) -> Tensor:

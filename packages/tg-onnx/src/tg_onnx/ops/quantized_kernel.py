@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from tg_uop import Ops, UOp, dtypes
 from tg_uop.ir.args import TileProduct
 
+from tg_onnx.ops.codes import UNIT
 from tg_onnx.ops.quantize import HALVES
 from tg_onnx.ops.step_kernel import LANES, Phase, Place, StepForm, Writer
 
-UNIT = "amx_int8"
 UNIT_DIMS = (16, 16, 64)
 TILE_ROWS = 16
 TILE_COLUMNS = 32

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tg_tensor import Device, Tensor, dtypes
+from tg_tensor import Tensor, dtypes
 from tg_tensor.algorithms.calls import Room, run_kernels
-from tg_uop.context import CPU_COUNT, TC
+from tg_uop.context import CPU_COUNT
 
-from tg_onnx.ops.codes import is_nothing, matmul_of_codes, signed
+from tg_onnx.ops.codes import has_unit, is_nothing, matmul_of_codes, signed
 from tg_onnx.ops.quantize import dynamic_quantize
 from tg_onnx.ops.quantized_kernel import (
     GATES,
     PACKED,
-    UNIT,
     QuantizedForm,
     QuantizedWriter,
 )
@@ -40,7 +39,7 @@ def run_quantized(
         hidden=hidden,
         threads=CPU_COUNT.value,
         couples=layer.couples,
-        has_unit=_has_unit(str(x.device)),
+        has_unit=has_unit(str(x.device)),
     )
     form = replace(form, parts=parts_of(form, GATES * hidden * hidden))
     kind = dtypes.float32
@@ -82,12 +81,6 @@ def run_quantized(
     if form.width != form.hidden:
         found = [r.shrink((*(None,) * (r.ndim - 1), (0, form.hidden))) for r in found]
     return tuple(result.cast(x.dtype) for result in found)
-
-
-def _has_unit(device: str) -> bool:
-    """Whether a device has the matrix unit for bytes, and may use it."""
-    units = Device[device].renderer.caps.tensor_cores if TC.value == 1 else ()
-    return any(unit.name == UNIT for unit in units)
 
 
 def _padded(x: Tensor, axis: int, size: int) -> Tensor:
