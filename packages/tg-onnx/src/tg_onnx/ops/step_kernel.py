@@ -31,7 +31,7 @@ SHARED_BYTES = 1024 * 1024
 """From so many bytes of weights on a step is worth starting several threads for."""
 CACHED_BYTES = 3 * 512 * 1024
 """So many bytes of weights stay in the cache of one thread from step to step."""
-MOST_CALLS = 1024
+MOST_CALLS = 512
 """Longer sequences stay in one kernel: each kernel is one more call to keep."""
 
 
