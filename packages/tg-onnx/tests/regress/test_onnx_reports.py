@@ -289,9 +289,6 @@ CASES = {
     "nothing to concatenate": Case(
         "Concat", [GRID, np.zeros((3, 0), np.float32)], GRID, {"axis": -1}
     ),
-    "a scalar has no axes to be nonzero along": Case(
-        "NonZero", [floats(3).reshape(())], np.zeros((0, 1), np.int64)
-    ),
     "a shape from the end": Case("Shape", [CUBE], ints(3), {"start": -2, "end": -1}, opset=15),
 }
 BEFORE_7 = {
