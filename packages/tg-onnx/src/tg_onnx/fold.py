@@ -105,6 +105,8 @@ class _Folding:
     def _codes(self, name: str) -> Codes | None:
         """What a value is dequantized from, with known parameters of 8 bits."""
         node = self.made.get(self._source(name))
+        if node is not None and node.operator == "Transpose":
+            return self._turned(node)
         if node is None or node.operator != "DequantizeLinear" or node.domain not in DOMAINS:
             return None
         if node.attributes.get("block_size") or node.attributes.get("output_dtype"):
@@ -125,6 +127,18 @@ class _Folding:
         axis = node.attributes.get("axis", 1)
         assert isinstance(axis, int), "the schema says so"
         return Codes(node.inputs[0], node.inputs[1], zero, scales, zeros, axis)
+
+    def _turned(self, node: Node) -> Codes | None:
+        """What a weight is dequantized from that is transposed afterwards."""
+        inner = self._codes(node.inputs[0])
+        known = None if inner is None else self.constants.get(inner.codes)
+        if inner is None or known is None:
+            return None
+        given = node.attributes.get("perm")
+        order = list(given) if isinstance(given, list) else list(range(known.ndim))[::-1]
+        turned = np.ascontiguousarray(known.transpose(order))
+        axis = order.index(inner.axis % known.ndim) if not inner.is_whole else 0
+        return replace(inner, codes=self._constant(f"{node.name}/turned", turned), axis=axis)
 
     def _operands(self, node: Node) -> tuple[Codes, Codes] | None:
         left, right = self._codes(node.inputs[0]), self._codes(node.inputs[1])

@@ -158,6 +158,19 @@ def test_gemm(is_quantized, turned):
     check(model.finish(y), x, 0.04 if is_quantized else 1e-3, {"QGemm": 1, "Gemm": 0})
 
 
+def test_a_weight_that_is_transposed_afterwards():
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal((1, 8, 9, 9)).astype(np.float32)
+    model = Model(x.shape)
+    scale = (0.004 + 0.004 * rng.random(12)).astype(np.float32)
+    weight = rng.standard_normal((3, 3, 8, 12)).astype(np.float32) * 0.2
+    w = model.weight(weight, scale, np.zeros(12), "int8", 3)
+    w = model.add("Transpose", w, perm=[3, 2, 0, 1])
+    y = model.add("Conv", model.quantized("x", 0.03, 120, "uint8"), w)
+    y = model.quantized(y, 0.05, 110, "uint8")
+    check(model.finish(y), x, 0.05, {"QLinearConv": 1, "Transpose": 0})
+
+
 def test_products_of_two_values_and_what_is_not_folded():
     rng = np.random.default_rng(5)
     x = rng.standard_normal((3, 6, 6)).astype(np.float32)
