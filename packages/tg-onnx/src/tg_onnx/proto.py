@@ -73,6 +73,9 @@ def load_model(source: Source) -> tuple[ModelProto, str, ExternalFiles]:
         files = ExternalFiles.beside(Path(source))
     else:
         data = _bytes_of(source)
+        opened = getattr(source, "name", None)
+        if isinstance(opened, str):
+            name, files = opened, ExternalFiles.beside(Path(opened))
     try:
         model = onnx.load_model(io.BytesIO(data), load_external_data=False)
     except (DecodeError, ValueError) as error:

@@ -114,6 +114,17 @@ def test_small_weights_are_trained_through_what_shapes_go_through_too():
     np.testing.assert_array_equal(runner({"x": x})["y"].numpy(), (x + 2) * 4)
 
 
+def test_weights_beside_an_open_file(tmp_path):
+    path = tmp_path / "m.onnx"
+    weight = numpy_helper.from_array(np.arange(300, dtype=np.float32), "w")
+    data = model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x")], [value("y")], [weight])
+    onnx.save_model(data, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    with path.open("rb") as file:
+        runner = OnnxRunner(file)
+    found = runner({"x": np.ones(1, np.float32)})["y"].numpy()
+    np.testing.assert_array_equal(found, np.arange(300) + 1)
+
+
 def test_where_models_come_from(tmp_path):
     data = model([helper.make_node("Relu", ["x"], ["y"])], [value("x")], [value("y")])
     data.metadata_props.add(key="title", value="ünïcode")
