@@ -59,6 +59,23 @@ def test_functions(name, tmp_path):
     check(FUNCTIONS[name], floats(2, 3), tmp_path=tmp_path)
 
 
+@pytest.mark.parametrize("name", ["arithmetic", "product", "softmax", "norm", "reductions"])
+def test_what_is_read_again_is_exact(name, tmp_path):
+    path, x = tmp_path / "m.onnx", Tensor(floats(2, 3))
+    export(FUNCTIONS[name], x, path)
+    found = FUNCTIONS[name](x)
+    wanted = found if isinstance(found, tuple) else (found,)
+    for ours, value in zip(OnnxRunner(path)({"x0": x}).values(), wanted, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), value.numpy())
+
+
+def test_exponentials_and_logarithms_are_written_as_such(tmp_path):
+    x = Tensor(floats(3))
+    model = export(lambda x: x.exp() + x.abs().log() + x.exp2(), x, tmp_path / "m.onnx")
+    operators = [node.op_type for node in model.graph.node]
+    assert (operators.count("Exp"), operators.count("Log"), operators.count("Pow")) == (1, 1, 1)
+
+
 def test_a_convolutional_network(tmp_path):
     def network(x):
         return x.conv2d(KERNEL, padding=1).relu().max_pool2d(2).flatten(1).sum(1)

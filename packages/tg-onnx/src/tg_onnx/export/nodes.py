@@ -342,6 +342,9 @@ class Emitter:
             return self._shifted(node, inputs[0], kind)
         if kind.is_int and op in BITS:
             return self._node(BITS[op], inputs)
+        power = _unscaled(node, math.log(2)) if op is Ops.MUL else None
+        if power is not None and power.op is Ops.LOG2:
+            return self._node("Log", [self._names[power.src[0]]])
         if op in BINARY:
             return self._node(BINARY[op], inputs)
         if op in UNARY:
@@ -404,6 +407,9 @@ class Emitter:
         return self._node("Div", [self._node("Sub", [x, rest]), factor])
 
     def _power_of_two(self, node: UOp, x: str, kind: DType) -> str:
+        exponent = _unscaled(node.src[0], 1 / math.log(2))
+        if exponent is not None and kind is node.dtype:
+            return self._node("Exp", [self._names[exponent]])
         return self._node("Pow", [self._number(2.0, kind, node), x])
 
     def _logarithm(self, node: UOp, x: str, kind: DType) -> str:
@@ -421,6 +427,20 @@ _SPECIAL: dict[Ops, Callable[[Emitter, UOp, str, DType], str]] = {
     Ops.LOG2: Emitter._logarithm,
     Ops.TRUNC: Emitter._truncated,
 }
+
+
+def _unscaled(node: UOp, factor: float) -> UOp | None:
+    """What a product with a number is taken of, if this is the number."""
+    if node.op is not Ops.MUL or not node.dtype.is_float:
+        return None
+    kind = helper.tensor_dtype_to_np_dtype(ELEMENTS[node.dtype])
+    for value, other in (node.src, node.src[::-1]):
+        number = other
+        while number.op in (Ops.EXPAND, Ops.RESHAPE, Ops.CAST):
+            number = number.src[0]
+        if number.op is Ops.CONST and np.asarray(number.arg, kind) == np.asarray(factor, kind):
+            return value
+    return None
 
 
 def _shape(node: UOp) -> list[Size]:
