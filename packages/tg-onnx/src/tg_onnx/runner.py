@@ -11,6 +11,7 @@ from tg_tensor import Tensor
 from tg_tensor.engine.buffers import watchers
 from tg_tensor.realize import recorders
 
+from tg_onnx.cheaper import with_products
 from tg_onnx.check import check_model, check_operators
 from tg_onnx.errors import ModelFormatError, ModelInputError
 from tg_onnx.fold import folded
@@ -46,7 +47,7 @@ class OnnxRunner:
         check_operators(self.graph)
         self.device = device
         self.capture = capture
-        self._folded = folded(self.graph)
+        self._folded = folded(with_products(self.graph))
         self.plan: Plan = plan_graph(self._folded)
         self._executor = SegmentedExecutor(self.plan, device)
         self._parameters: dict[str, Tensor] | None = None
