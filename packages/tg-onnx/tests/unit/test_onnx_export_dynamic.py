@@ -55,6 +55,11 @@ IMAGES = {
     "conv": lambda x: x.conv2d(KERNEL, padding=1, stride=2).relu(),
     "conv_transpose": lambda x: x.conv_transpose2d(TRANSPOSED, stride=2),
     "pools": lambda x: (x.max_pool2d(2), x.avg_pool2d(2), x.mean((2, 3))),
+    "resize": lambda x: (
+        x.max_pool2d(2).interpolate(x.shape[2:]) + x,
+        x.interpolate((5, 6), mode="nearest"),
+        x.upsample(scale_factor=2, mode="cubic", align_corners=True),
+    ),
     "norm": lambda x: x.reshape(x.shape[0], 3, -1).layernorm().reshape(x.shape),
 }
 SEQUENCES = {

@@ -20,7 +20,7 @@ from tg_uop import DType, UOp, dtypes
 from tg_uop.ir.ops import Ops
 
 Size = int | UOp
-Input = UOp | tuple[Size, ...] | int
+Input = UOp | tuple[Size, ...] | int | None
 Sizes = int | Sequence[int]
 
 SUMMED = (dtypes.float32, dtypes.float64, dtypes.float16)
@@ -30,7 +30,9 @@ PLACES = (dtypes.int32, dtypes.int64)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operator: values, lists of sizes and numbers it is given, and which output is meant."""
+    """An operator: values, lists of sizes and numbers it is given, None for what is left out, and
+    which output is meant.
+    """
 
     operator: str
     inputs: tuple[Input, ...]
@@ -176,6 +178,66 @@ WRITERS: Mapping[str, Writer] = {
 }
 
 
+def _resized(x: Tensor, given: Arguments) -> tuple[Call, list[Size]] | None:
+    """Images of any size, which no Tensor can resize yet, to a size that is said."""
+    how = RESIZE.get(given["mode"])
+    is_open = any(isinstance(n, UOp) for n in x.shape[2:])
+    wanted = _resized_to(x, given) if is_open else None
+    if how is None or wanted is None or given["antialias"]:
+        return None
+    shape = cast(list[Size], [*x.shape[:2], *wanted])
+    attributes = dict(how)
+    if given["align_corners"] and how["mode"] != "nearest":
+        attributes["coordinate_transformation_mode"] = "align_corners"
+    return Call("Resize", (x.uop, None, None, tuple(shape)), x.dtype, attributes), shape
+
+
+def _resized_to(x: Tensor, given: Arguments) -> Sequence[Size] | None:
+    """The sizes that are asked for, or those that whole factors give."""
+    size, factor = given["size"], given["scale_factor"]
+    spatial = cast(Sequence[Size], x.shape[2:])
+    if size is not None:
+        return [size] * len(spatial) if isinstance(size, int | UOp) else list(size)
+    factors = [factor] * len(spatial) if isinstance(factor, int | float) else factor
+    if factors is None or any(f != int(f) for f in factors):
+        return None
+    return [length * int(f) for length, f in zip(spatial, factors, strict=True)]
+
+
+RESIZE: Mapping[str, Mapping[str, Any]] = {
+    "nearest": {
+        "mode": "nearest",
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor",
+    },
+    "nearest-exact": {"mode": "nearest", "nearest_mode": "round_prefer_ceil"},
+    **{name: {"mode": "linear"} for name in ("linear", "bilinear", "trilinear")},
+    **{name: {"mode": "cubic", "cubic_coeff_a": -0.75} for name in ("cubic", "bicubic")},
+}
+
+
+def _placing(method: Callable[..., Any], notes: Notes) -> Callable[..., Any]:
+    """Instead of a call that has to know all sizes, something of the shape that it gives."""
+    parameters = signature(method)
+
+    @wraps(method)
+    def call(*arguments: Any, **named: Any) -> Any:
+        bound = parameters.bind(*arguments, **named)
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        x = given.pop("self")
+        found = _resized(x, given)
+        if found is None:
+            return method(*arguments, **named)
+        written, shape = found
+        axes = tuple(range(2, x.ndim))
+        # another node for each call
+        place = (x.max(axes, keepdim=True) + len(notes)).cast(x.dtype).expand(shape)
+        return _note(place, written, notes)
+
+    return call
+
+
 @contextmanager
 def noted_calls() -> Iterator[Notes]:
     """The notes, by the nodes of results, of calls that are made inside."""
@@ -183,10 +245,11 @@ def noted_calls() -> Iterator[Notes]:
     before = dict(vars(Tensor))
     for name, writer in WRITERS.items():
         setattr(Tensor, name, _noting(getattr(Tensor, name), writer, notes))
+    Tensor.interpolate = _placing(Tensor.interpolate, notes)  # type: ignore[method-assign]
     try:
         yield notes
     finally:
-        for name in WRITERS:
+        for name in (*WRITERS, "interpolate"):
             if name in before:
                 setattr(Tensor, name, before[name])
             else:

@@ -239,7 +239,9 @@ class Emitter:
     def _called(self, node: UOp, call: Call) -> str:
         inputs = []
         for given in call.inputs:
-            if isinstance(given, tuple):
+            if given is None:
+                inputs.append("")
+            elif isinstance(given, tuple):
                 inputs.append(self._sizes(given))
             elif isinstance(given, int):
                 inputs.append(self._number(given, dtypes.int64, node))

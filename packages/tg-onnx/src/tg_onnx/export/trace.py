@@ -107,7 +107,7 @@ def _two_traces(
             with axes.at_least(smallest):
                 second = _trace(function, like, others, axes)
                 return _trace(function, like, arrays, axes), second
-        except TypeError as error:
+        except (TypeError, AssertionError) as error:
             if not axes.names:
                 raise
             # a condition on a size that bounds do not decide
