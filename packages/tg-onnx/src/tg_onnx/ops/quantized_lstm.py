@@ -80,6 +80,8 @@ def run_quantized(
     found = [out, h[steps % 2], c]
     if form.width != form.hidden:
         found = [r.shrink((*(None,) * (r.ndim - 1), (0, form.hidden))) for r in found]
+    # states are few numbers: in one piece they are read without a kernel of their own
+    found[1:] = [state.contiguous() for state in found[1:]]
     return tuple(result.cast(x.dtype) for result in found)
 
 

@@ -200,6 +200,8 @@ def run_in_kernel(
     results[1] = results[1][steps % 2]
     if form.width != hidden:
         results = [r.shrink((*(None,) * (r.ndim - 1), (0, hidden))) for r in results]
+    # states are few numbers: in one piece they are read without a kernel of their own
+    results[1:] = [state.contiguous() for state in results[1:]]
     return tuple(result.cast(x.dtype) for result in results)
 
 
