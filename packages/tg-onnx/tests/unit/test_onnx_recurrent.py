@@ -124,12 +124,12 @@ def test_the_kernel_computes_what_steps_do(monkeypatch, kind, direction, options
             monkeypatch.setattr(f"tg_onnx.ops.step_kernel.{name}", 1)
     directions = 2 if direction == "bidirectional" else 1
     names = ["x", "w", "r", "b", "lengths", "h", "c", *(["p"] if kind == "LSTM" else [])]
-    drawn = draw(kind, 3, 6, 2, 5, 90, directions, names)
+    drawn = draw(kind, 3, 4, 2, 5, 70, directions, names)
     arrays = {name: Tensor(array) for name, array in drawn.items()}
     weights = Weights(arrays["w"], arrays["r"], arrays["b"], arrays.get("p"))
     initial = [arrays["h"], arrays["c"]][: 2 if kind == "LSTM" else 1]
     layer = layer_of(kind, direction, **options)
-    with Context(CPU_COUNT=4 if is_shared else 1):
+    with Context(CPU_COUNT=5 if is_shared else 1):
         found = run_in_kernel(layer, arrays["x"], weights, arrays["lengths"], initial)
         found = [result.realize() for result in found]
     expected = run_steps(layer, arrays["x"], weights, arrays["lengths"], initial)
@@ -156,8 +156,8 @@ def test_gradients_are_those_of_the_steps(kind):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-4, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize(("steps", "batch", "hidden"), [(9, 1, 70), (12, 1, 20), (2, 1, 33)])
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+@pytest.mark.parametrize(("steps", "batch", "hidden"), [(6, 1, 70), (2, 1, 33)])
 @pytest.mark.parametrize("has_unit", [True, False])
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_quantized_weights(monkeypatch, direction, steps, batch, hidden, has_unit, is_shared):
