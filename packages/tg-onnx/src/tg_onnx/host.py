@@ -61,33 +61,12 @@ HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
                 "TfIdfVectorizer",
             )
         ),
-        *(
-            ("ai.onnx.ml", name)
-            for name in (
-                "ArrayFeatureExtractor",
-                "Binarizer",
-                "DictVectorizer",
-                "FeatureVectorizer",
-                "Imputer",
-                "LabelEncoder",
-                "LinearClassifier",
-                "LinearRegressor",
-                "Normalizer",
-                "OneHotEncoder",
-                "SVMClassifier",
-                "SVMRegressor",
-                "Scaler",
-                "TreeEnsemble",
-                "TreeEnsembleClassifier",
-                "TreeEnsembleRegressor",
-            )
-        ),
         *(("ai.onnx.preview.training", name) for name in ("Adagrad", "Adam", "Momentum")),
     ]
 )
 
 
-REFERENCE_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
+REFERENCE_DOMAINS = ("", "ai.onnx.preview", "ai.onnx.preview.training")
 
 
 def is_tensor_dtype(array: Array) -> bool:

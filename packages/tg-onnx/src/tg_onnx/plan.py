@@ -11,11 +11,13 @@ from tg_onnx.contrib import CONTRIB_MODULES
 from tg_onnx.errors import ModelFormatError
 from tg_onnx.habits import Habits
 from tg_onnx.host import HOST_ONLY
+from tg_onnx.ml import ML_MODULES
 from tg_onnx.model import DEFAULT_DOMAINS, Graph, Node
 from tg_onnx.ops.control import CONTROL, Control
 from tg_onnx.registry import OPERATORS, Operator, find_operator
 
 assert CONTRIB_MODULES, "importing the operators registers them"
+assert ML_MODULES, "importing the operators registers them"
 
 MAX_EXPANSIONS = 16
 BUILT_IN = frozenset(["Shape", "Size", "Constant"])
