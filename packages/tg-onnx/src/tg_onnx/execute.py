@@ -153,6 +153,9 @@ class Executor:
         inputs = [values[name] for name in node.inputs]
         if node.domain == "" and node.operator in BUILT_IN:
             return (_built_in(node, inputs),)
+        if node.domain == "" and node.operator == "Identity":
+            # whatever it is: tensors, sequences, strings
+            return inputs[:1]
         if node.operator in HOST_OPERATORS and _all_small(inputs):
             try:
                 return run_on_host(node, inputs)
@@ -203,7 +206,7 @@ class Executor:
         elif found.takes is Takes.ARRAYS:
             results = self._on_arrays(node, inputs, found, frame)
         else:
-            results = found.run(*inputs, **_attributes(node, found))
+            results = self._on_values(node, inputs, found, frame)
         return results if isinstance(results, tuple) else (results,)
 
     def _on_tensors(self, node: Node, inputs: list[Value], found: Operator, frame: Frame) -> Result:
@@ -218,6 +221,13 @@ class Executor:
             if not found.reads_data:
                 _note(node.inputs[place], value, frame)
             operands.append(as_array(value))
+        return found.run(*operands, **_attributes(node, found))
+
+    def _on_values(self, node: Node, inputs: list[Value], found: Operator, frame: Frame) -> Result:
+        operands = list(inputs)
+        for place in found.host & set(range(len(inputs))):
+            _note(node.inputs[place], inputs[place], frame)
+            operands[place] = as_array(inputs[place])
         return found.run(*operands, **_attributes(node, found))
 
     def _on_arrays(self, node: Node, inputs: list[Value], found: Operator, frame: Frame) -> Result:

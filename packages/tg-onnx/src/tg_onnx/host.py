@@ -39,31 +39,7 @@ FLOAT8 = frozenset(
     ]
 )
 
-HOST_ONLY: frozenset[tuple[str, str]] = frozenset(
-    [
-        *(
-            ("", name)
-            for name in (
-                "BitCast",
-                "ConcatFromSequence",
-                "ImageDecoder",
-                "RegexFullMatch",
-                "SequenceAt",
-                "SequenceConstruct",
-                "SequenceEmpty",
-                "SequenceErase",
-                "SequenceInsert",
-                "SequenceLength",
-                "SplitToSequence",
-                "StringConcat",
-                "StringNormalizer",
-                "StringSplit",
-                "TfIdfVectorizer",
-            )
-        ),
-        *(("ai.onnx.preview.training", name) for name in ("Adagrad", "Adam", "Momentum")),
-    ]
-)
+HOST_ONLY: frozenset[tuple[str, str]] = frozenset([("", "ImageDecoder")])
 
 
 REFERENCE_DOMAINS = ("", "ai.onnx.preview", "ai.onnx.preview.training")

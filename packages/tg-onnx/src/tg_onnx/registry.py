@@ -79,9 +79,9 @@ def host_operator(name: str, since: int = 1, domain: str = "") -> Callable[[F], 
     return _register(domain, name, since, frozenset(), Takes.ARRAYS, True)
 
 
-def value_operator(name: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
-    """Register the decorated function on values of any kind, of which it looks at none."""
-    return _register(domain, name, since, frozenset(), Takes.VALUES, False)
+def value_operator(name: str, since: int = 1, host: tuple[int, ...] = ()) -> Callable[[F], F]:
+    """Register the decorated function on values of any kind, which it hands on as they are."""
+    return _register("", name, since, frozenset(host), Takes.VALUES, False)
 
 
 def _register(

@@ -7,6 +7,7 @@ from tg_onnx.ops import (
     image,
     math,
     neural,
+    optimizers,
     pool,
     quantize,
     recurrent,
@@ -14,8 +15,10 @@ from tg_onnx.ops import (
     regions,
     sampling,
     select,
+    sequences,
     shape,
     signal,
+    text,
     train,
 )
 
@@ -36,4 +39,7 @@ OPERATOR_MODULES = (
     attention,
     select,
     draw,
+    sequences,
+    text,
+    optimizers,
 )

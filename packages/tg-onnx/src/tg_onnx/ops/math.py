@@ -189,6 +189,12 @@ def cast(x: Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> Te
     return x.cast(dtype)
 
 
+@operator("BitCast", since=26)
+def bit_cast(x: Tensor, *, to: int) -> Tensor:
+    """The same bits as elements of another type."""
+    return x.bitcast(DTYPE_OF_ELEMENT[to])
+
+
 @operator("CastLike")
 def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "up") -> Tensor:
     """Convert to the element type of another tensor."""
