@@ -27,6 +27,16 @@ def test_non_max_suppression(seed):
     check_node("NonMaxSuppression", inputs, 11, constants=(2, 3), center_point_box=by_center)
 
 
+def test_non_max_suppression_of_many_boxes():
+    rng = np.random.default_rng(0)
+    low = rng.random((2, 300, 2))
+    boxes = np.concatenate([low, low + rng.random((2, 300, 2)) * 0.2], -1).astype(np.float32)
+    scores = rng.random((2, 3, 300)).astype(np.float32)
+    overlap = np.array([0.4], np.float32)
+    for most in (70, 1000):
+        check_node("NonMaxSuppression", [boxes, scores, np.array([most]), overlap], 11)
+
+
 def test_non_max_suppression_of_nothing_and_without_thresholds():
     boxes, scores = np.zeros((1, 2, 4), np.float32), np.ones((1, 1, 2), np.float32)
     check_node("NonMaxSuppression", [boxes, scores], 11)

@@ -12,6 +12,8 @@ from tg_onnx.registry import host_operator, operator
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
+BLOCK = 64
+"""Boxes that are compared with each other at a time."""
 
 
 @host_operator("NonMaxSuppression", since=10)
@@ -60,22 +62,35 @@ def _corners(boxes: Floats, by_center: int) -> Floats:
 
 
 def _suppressed(corners: Floats, threshold: np.float32, limit: int) -> Places:
-    """The positions that stay, of boxes from the best to the worst."""
-    sides = corners[:, 2:] - corners[:, :2]
-    areas = sides[:, 0] * sides[:, 1]
-    waiting = np.arange(len(corners))
+    """The positions that stay, of boxes from the best to the worst: a block of them at a time."""
     kept: list[int] = []
-    while len(waiting) and len(kept) < limit:
-        best, rest = waiting[0], waiting[1:]
-        kept.append(int(best))
-        low = np.maximum(corners[best, :2], corners[rest, :2])
-        lengths = np.minimum(corners[best, 2:], corners[rest, 2:]) - low
-        shared = lengths[:, 0] * lengths[:, 1]
-        union = areas[best] + areas[rest] - shared
-        overlaps = (lengths > 0).all(-1) & (areas[best] > 0) & (areas[rest] > 0) & (union > 0)
-        share = np.divide(shared, union, out=np.zeros_like(shared), where=overlaps)
-        waiting = rest[~(overlaps & (share > threshold))]
+    for start in range(0, len(corners), BLOCK):
+        block = corners[start : start + BLOCK]
+        gone = _overlaps(block, corners[kept], threshold).any(1)
+        # the boxes of the block that each one takes away, as bits
+        taken = np.packbits(_overlaps(block, block, threshold), axis=1, bitorder="little")
+        out = 0
+        for place in np.flatnonzero(~gone).tolist():
+            if out >> place & 1:
+                continue
+            kept.append(start + place)
+            if len(kept) == limit:
+                return np.asarray(kept, np.int64)
+            out |= int.from_bytes(taken[place].tobytes(), "little")
     return np.asarray(kept, np.int64)
+
+
+def _overlaps(first: Floats, second: Floats, threshold: np.float32) -> NDArray[np.bool_]:
+    """Whether each box of the first and each of the second share more than a part of both."""
+    y1, x1, y2, x2 = first.T[:, :, None]
+    v1, u1, v2, u2 = second.T[:, None, :]
+    height, width = np.minimum(y2, v2) - np.maximum(y1, v1), np.minimum(x2, u2) - np.maximum(x1, u1)
+    shared = height * width
+    areas = (y2 - y1) * (x2 - x1), (v2 - v1) * (u2 - u1)
+    union = areas[0] + areas[1] - shared
+    meets = (height > 0) & (width > 0) & (areas[0] > 0) & (areas[1] > 0) & (union > 0)
+    share = np.divide(shared, union, out=np.zeros_like(shared), where=meets)
+    return meets & (share > threshold)
 
 
 @host_operator("NonZero", since=9)
