@@ -116,3 +116,9 @@ def test_parts_written_into_memory_pass_their_gradient() -> None:
     (x * x).sum().backward()
     assert w.grad is not None
     assert w.grad.tolist() == [2.0, 104.0, 0.0]
+
+
+def test_steps_that_were_computed_before_have_gradients_of_zero() -> None:
+    x = Tensor([1.2, 2.7]).realize().requires_grad_()
+    rounded = x.round().realize()
+    assert (rounded * 2).sum().gradient(x)[0].tolist() == [0, 0]

@@ -30,6 +30,8 @@ def test_counting_in_steps_of_floats(witness: Witness) -> None:
     np.testing.assert_allclose(witness(Tensor.linspace(-1, 3, 7)), np.linspace(-1, 3, 7), rtol=1e-6)
     assert witness(Tensor.linspace(0.1, 0.7, 7))[-1] == np.float32(0.7)
     assert witness(Tensor.linspace(2, 3, 1)).tolist() == [2]
+    with pytest.raises(ArgumentError, match="dtype must be a number"):
+        Tensor.linspace(0, 1, 3, dtype="bool")
     with pytest.raises(ArgumentError, match="step"):
         Tensor.arange(3, step=0)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tg_uop import Ops, UOp
-from tg_uop.ir.walk import toposort
 
 from tg_tensor.autograd.calls import call_gradients, custom_call, function_gradients
 from tg_tensor.autograd.composites import slid_gradient, slid_source
@@ -57,11 +56,19 @@ def flat_gradients(root: UOp, targets: Sequence[UOp]) -> dict[UOp, UOp]:
     """Zeros for the targets that `root` depends on only through steps, such as rounding.
 
     What lies behind DETACH or an integer is no dependence, nor what a gradient function of a user
-    gives no gradient for.
+    gives no gradient for. Values that were computed before depend on what they were computed from.
     """
     if not targets:
         return {}
-    below = toposort((root,), _leads_on)
+    below: set[UOp] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node in below or not _leads_on(node):
+            continue
+        below.add(node)
+        graph = graph_behind(node)
+        pending += node.src if graph is None else (graph,)
     return {target: target.const_like(0) for target in targets if target in below}
 
 

@@ -245,12 +245,17 @@ class CreateOps(TensorCore):
         device: DeviceName | None = None,
         **kwargs: object,
     ) -> Self:
-        """`steps` numbers from start to stop, both included, at equal distances."""
+        """`steps` numbers from start to stop, both included, at equal distances.
+
+        Raises `ArgumentError` for a negative number of steps, and for bools.
+        """
         _refuse_unknown("linspace", kwargs)
         start, stop, steps = plain(start), plain(stop), plain(steps)
         if steps < 0:
             raise ArgumentError(op="linspace", argument="steps", given=steps, expected="0 or more")
         wanted = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if wanted.is_bool:
+            raise ArgumentError(op="linspace", argument="dtype", given=wanted, expected="a number")
         wide = wanted if wanted.is_float and wanted.itemsize >= 4 else dtypes.float32
         if steps == 1:
             return cls.full((1,), start, dtype=wanted, device=device)
