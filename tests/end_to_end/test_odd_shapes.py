@@ -19,6 +19,10 @@ PRODUCTS = [
     ((5, 17, 23), (5, 23, 19)),
     ((1, 129), (129, 33)),
     ((700, 90), (90, 1001)),
+    ((333, 333), (333, 333)),
+    ((3, 511), (511, 777)),
+    ((1, 1001), (1001, 999)),
+    ((1023, 1023), (1023, 1)),
 ]
 
 
@@ -38,6 +42,17 @@ def test_products_of_odd_sizes(left: tuple[int, ...], right: tuple[int, ...]) ->
     alone, shared = on_threads(1, a, b), on_threads(2, a, b)
     np.testing.assert_allclose(alone, a.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(alone, shared)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sums_of_odd_sizes(axis: int) -> None:
+    x = numbers((777, 1001), 7)
+    found = []
+    for count in (1, 2):
+        with Context(CPU_COUNT=min(count, int(CPU_COUNT))):
+            found.append((Tensor(x) * 3).sum(axis).numpy())
+    np.testing.assert_allclose(found[0], 3 * x.sum(axis, dtype=np.float64), rtol=1e-3, atol=1e-3)
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 @pytest.mark.parametrize("transposed", ["left", "right", "both"])

@@ -131,6 +131,25 @@ def test_one_core_means_no_threads_and_the_same_tile() -> None:
     assert alone.upcast_size() == shared.upcast_size()
 
 
+def test_what_no_number_of_threads_divides_is_shared_in_parts_that_overlap() -> None:
+    for ast in (matmul(777, 777, 777), row_sums(1023, 1023), matmul(3, 777, 511)):
+        view = chosen(ast)
+        assert OptOps.THREAD in kinds(view)
+        rest = next(r for r in view.rngs if r.axis_type is AxisType.THREAD)
+        assert rest.size == 2
+
+
+def test_threads_of_one_share_each_or_of_an_update_do_not_overlap() -> None:
+    view = Scheduler(row_sums(5, 64), WIDE)
+    with pytest.raises(KernelOptError, match="does not divide"):
+        view.apply_opt(Opt(OptOps.THREAD, 0, 4))
+    i = UOp.range(127, 0)
+    place = buffer(0, 127).index(i)
+    update = place.store(place * 2).end(i).sink(arg=KernelInfo())
+    with pytest.raises(KernelOptError, match="does not divide"):
+        Scheduler(update, WIDE).apply_opt(Opt(OptOps.THREAD, 0, 2))
+
+
 def column_sums(m: int, n: int) -> UOp:
     i, r = UOp.range(n, 0), UOp.range(m, 1, AxisType.REDUCE)
     value = buffer(1, m * n).index(r * n + i).reduce(r)

@@ -251,12 +251,24 @@ def _thread(nest: LoopNest, opt: Opt) -> None:
     if nest.axes_of(AxisType.THREAD):
         raise refusal(nest, opt, "the kernel has a THREAD axis already", "one is the limit")
     loop = _any_axis(nest, opt)
-    amount = _amount(nest, opt, loop)
+    lapping = 0 if nest.reads_what_it_writes else _lapping_threads(loop.size, opt.arg)
+    amount = lapping or _amount(nest, opt, loop)
     _role(nest, opt, loop, OUTPUT_LOOPS, "only loops over outputs may be split over threads")
     _at_most(nest, opt, amount, nest.caps.max_threads, "threads")
     if loop not in nest.shared_output_loops:
         raise refusal(nest, opt, "not every output moves with this axis", "take a shared axis")
-    nest.split(loop, amount, AxisType.THREAD, top=True)
+    if lapping:
+        nest.lap_threads(loop, amount)
+    else:
+        nest.split(loop, amount, AxisType.THREAD, top=True)
+
+
+def _lapping_threads(size: object, amount: object) -> int:
+    """The number of threads if the last two of their shares of a loop overlap, otherwise 0."""
+    if not isinstance(size, int) or not isinstance(amount, int) or amount < 2:
+        return 0
+    needed = -(-size // -(-size // amount))
+    return amount if size % amount and needed == amount else 0
 
 
 def _swap(nest: LoopNest, opt: Opt) -> None:

@@ -1,4 +1,4 @@
-"""The loops and memory accesses of a kernel, and the two ways to change them: split and pad."""
+"""The loops and memory accesses of a kernel, and the ways to change them: split, pad, lap."""
 
 from __future__ import annotations
 
@@ -269,6 +269,21 @@ class LoopNest:
         part = UOp.range(amount, (*arg.axis_id, 1), AxisType.UPCAST, lanes=lanes)
         first = (rest * amount - (tiles * amount - size)).maximum(0)
         self._replace(loop, LoopReplacement(first + part, (rest, part)))
+        return part
+
+    def lap_threads(self, loop: UOp, threads: int) -> UOp:
+        """Split `loop` over threads whose number does not divide it; returns their axis.
+
+        The shares of the last two overlap: what both compute is stored twice, the same value.
+        """
+        size = loop.size
+        assert isinstance(size, int), "only loops of known size can be split"
+        arg = loop.range_arg
+        share = -(-size // threads)
+        part = UOp.range(threads, (*arg.axis_id, 0), AxisType.THREAD)
+        rest = UOp.range(share, (*arg.axis_id, 1), arg.axis_type, lanes=arg.lanes)
+        first = part * (size - share) if threads == 2 else (part * share).minimum(size - share)
+        self._replace(loop, LoopReplacement(first + rest, (part, rest)))
         return part
 
     def swap(self, left: UOp, right: UOp) -> None:

@@ -12,7 +12,7 @@ from tg_codegen.optimize.strategies.facts import ReduceFacts, main_reduce, reduc
 from tg_codegen.optimize.strategies.phases import Phases
 from tg_codegen.optimize.strategies.register_tile import RegisterTile, TileModel
 from tg_codegen.optimize.strategies.stage_plan import StagePlan
-from tg_codegen.optimize.strategies.steps import Planner, is_part
+from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import thread_choices
 from tg_codegen.options import Options
 
@@ -53,12 +53,14 @@ def optimize_product(view: Scheduler, options: Options) -> Scheduler:
             planner.pad(loop, amount)
         elif int(loop.size) % amount:
             planner.lap(loop, amount)
-    _split_threads(planner, tile, model.phases, options)
     for loop, amount in tile.rows:
         if loop in model.phases.steps or int(loop.size) % amount == 0:
             planner.upcast(loop, amount)
     if tile.lane is not None and not tile.lane.laps:
         _make_lanes(planner, tile)
+    # tiles stay whole: threads share what remains of the loops
+    for loop, amount in thread_choices(planner.view, options)[:1]:
+        planner.thread(loop, amount)
     body = _write_out(planner, model.phases)
     _unroll(planner, facts, tile, body)
     _stage(planner, facts, staged, tile)
@@ -80,19 +82,6 @@ def _pad(planner: Planner, tile: RegisterTile) -> None:
         planner.lap(tile.lane.loop, tile.lane.width, lanes=True)
     else:
         planner.pad(tile.lane.loop, tile.lane.width)
-
-
-def _split_threads(planner: Planner, tile: RegisterTile, phases: Phases, options: Options) -> None:
-    """Along the outermost loop whose shares the tile still divides."""
-    # tiles that overlap have been taken out of their loops
-    taken = {loop: n for loop, n in tile.rows if phases.whole(loop) % n == 0}
-    if tile.lane is not None and not tile.lane.laps:
-        taken[tile.lane.loop] = tile.lane.width
-    for loop, amount in thread_choices(planner.view, options):
-        needed = next((n for whole, n in taken.items() if is_part(loop, whole)), 1)
-        if (int(loop.vmax) + 1) // amount % needed == 0:
-            planner.thread(loop, amount)
-            return
 
 
 def _make_lanes(planner: Planner, tile: RegisterTile) -> None:

@@ -290,8 +290,7 @@ class TileModel:
         width = lane.width if lane else 1
         useful = self._useful(lane, amounts)
         cost = step / (tile_rows * width * useful)
-        if not self._can_share(lane, amounts):
-            cost *= _UNSHARED
+        cost *= self._unevenness(lane, amounts)
         cost += self._finish_cycles(lane, in_reduce) / self.facts.steps
         if block is not None:
             steps = self.facts.steps // block.blocks
@@ -316,16 +315,25 @@ class TileModel:
         chain = _ADD_LATENCY if self.facts.steps > 1 else 0.0
         return max(loads, arithmetic, chain, (loads + arithmetic) * 0.6) + _LOOP_OVERHEAD
 
-    def _can_share(self, lane: LaneChoice | None, amounts: dict[UOp, int]) -> bool:
-        """Whether two threads could share the work evenly, whatever threads there are here."""
+    def _unevenness(self, lane: LaneChoice | None, amounts: dict[UOp, int]) -> float:
+        """How much longer than half of the work the larger share of two threads takes.
+
+        Whatever threads there are here: tiles do not depend on their number.
+        """
+        if self.facts.work < _WORTH_SHARING:
+            return 1.0
+        least = _UNSHARED
         for loop in self.shared:
             taken = amounts.get(loop, 1)
             steps = int(loop.vmax) + 1
             if lane is not None and loop is lane.loop:
                 taken, steps = lane.width, lane.padded
-            if -(-steps // taken) % 2 == 0:
-                return True
-        return self.facts.work < _WORTH_SHARING
+            tiles = -(-steps // taken)
+            if tiles % 2 == 0:
+                return 1.0
+            if self.can_lap and tiles > 1:
+                least = min(least, (tiles + 1) / tiles)
+        return least
 
     def _vectors(self, lane: LaneChoice | None) -> int:
         return 1 if lane is None else lane.vectors * -(-lane.lanes // self.register_lanes)
