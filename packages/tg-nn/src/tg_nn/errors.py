@@ -34,7 +34,7 @@ class OptimizerError(TgError, ValueError):
         return f"{self.optimizer}: {self.reason}" + (f"; {self.hint}" if self.hint else "")
 
 
-class StateDictError(TgError, KeyError):
+class StateDictError(TgError, KeyError, ValueError):
     """A state dict whose names or shapes are not those of the model."""
 
     def __init__(

@@ -460,10 +460,11 @@ class TensorCore(ReduceMixin):
     # *** identity ***
 
     def __eq__(self, x: object) -> Self:  # type: ignore[override]
-        return self.eq(x)
+        # nothing is equal to None: False, as of other objects
+        return self.eq(x) if x is not None else NotImplemented
 
     def __ne__(self, x: object) -> Self:  # type: ignore[override]
-        return self.ne(x)
+        return self.ne(x) if x is not None else NotImplemented
 
     # by identity; a method of Python would be called for every Tensor that is made
     __hash__ = object.__hash__

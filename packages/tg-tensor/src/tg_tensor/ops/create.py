@@ -243,6 +243,7 @@ class CreateOps(TensorCore):
         *,
         dtype: DTypeLike | None = None,
         device: DeviceName | None = None,
+        requires_grad: bool | None = None,
         **kwargs: object,
     ) -> Self:
         """`steps` numbers from start to stop, both included, at equal distances.
@@ -258,13 +259,17 @@ class CreateOps(TensorCore):
             raise ArgumentError(op="linspace", argument="dtype", given=wanted, expected="a number")
         wide = wanted if wanted.is_float and wanted.itemsize >= 4 else dtypes.float32
         if steps == 1:
-            return cls.full((1,), start, dtype=wanted, device=device)
+            one = cls.full((1,), start, dtype=wanted, device=device)
+            one.requires_grad = requires_grad
+            return one
         index = cls._iota(steps, device, dtypes.int32, fresh_identity()).cast(wide)
         step = (stop - start) / max(steps - 1, 1)
         # from both ends, so that the last number is `stop` itself
         rising = index * step + start
         falling = (index - (steps - 1)) * step + stop
-        return (index < steps / 2).where(rising, falling).cast(wanted)
+        tensor = (index < steps / 2).where(rising, falling).cast(wanted)
+        tensor.requires_grad = requires_grad
+        return tensor
 
     @classmethod
     def eye(

@@ -212,6 +212,13 @@ class UOp(Builders, ReduceMixin):
         """The memory that the engine keeps for a BUFFER (needs tg-tensor)."""
         return SERVICES.buffer(self)
 
+    @property
+    def is_realized(self) -> bool:
+        """Whether the value lies in memory, whole or as a view, on one device or on several."""
+        below = self.base
+        parts = below.src if below.op in (Ops.MULTI, Ops.MSTACK) else (below,)
+        return all(part.base.op in (Ops.BUFFER, Ops.BUFFER_VIEW) for part in parts)
+
     # *** walks and rebuilding ***
 
     def toposort(self, gate: Callable[[Self], bool] | None = None) -> dict[Self, None]:
