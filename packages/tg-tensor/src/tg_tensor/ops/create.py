@@ -312,19 +312,6 @@ class CreateOps(TensorCore):
         """Zeros below a diagonal of the last two axes."""
         return self._below_diagonal(diagonal - 1).where(False, self)
 
-    def diag(self) -> Self:
-        """The square matrix with this vector on its diagonal.
-
-        Raises `ArgumentError` for a Tensor that is no vector.
-        """
-        if self.ndim != 1:
-            raise ArgumentError(
-                op="diag", argument="self", given=self.shape, expected="a vector (see diagonal)"
-            )
-        count = self.shape[0]
-        row = self._iota(count, self.device, dtypes.int32)
-        return row.reshape((count, 1)).eq(row.reshape((1, count))).where(self, False)
-
     def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
         """Vectors as coordinates of a grid: as many Tensors, each of the shape of the grid.
 
