@@ -21,6 +21,8 @@ _LONGEST_BY_RANK = 128
 # a network of more stages takes longer to build and compile than one thread takes to merge
 _LONGEST_BY_NETWORK = 256
 _POSITION_BITS = 31
+# for so many times fewer values than there are, a sort of parts pays
+_FEW = 16
 
 
 class SortOps(PoolOps):
@@ -177,8 +179,38 @@ class SortOps(PoolOps):
         size = self.shape[axis]
         if not 0 <= k <= size:
             raise ArgumentError(op="topk", argument="k", given=k, expected=f"0 to {size}")
-        order = self.argsort(axis, descending=largest)._part(axis, 0, k)
+        order = self._first_places(axis, k, largest)
         return self.gather(axis, order), order
+
+    def _first_places(self, axis: int, k: int, largest: bool) -> Self:
+        """The positions of the first k values of an axis in order."""
+        size = self.shape[axis]
+        few = isinstance(size, int) and 0 < k * _FEW <= size and size > _LONGEST_BY_NETWORK
+        if not few or not isinstance(self.device, str) or self.dtype.itemsize > 4:
+            return self.argsort(axis, descending=largest)._part(axis, 0, k)
+        keys = self.detach().transpose(axis, -1)._sort_keys()
+        if largest:
+            keys = keys.bitwise_not()
+        return keys._least_in_blocks(k).cast(dtypes.default_int).transpose(axis, -1)
+
+    def _least_in_blocks(self, k: int) -> Self:
+        """The positions of the k least keys of the last axis in order, equal ones by position.
+
+        They lie in those k blocks that have the least minima: each of these has one of its own, and
+        what lies elsewhere is not below any of them. So only minima and these blocks are sorted.
+        """
+        *batch, count = self.shape
+        width = max(2, math.isqrt(count // k))
+        blocks = -(-count // width)
+        room = [(0, 0)] * len(batch) + [(0, blocks * width - count)]
+        parts = self._pad_value(room, int(self.dtype.max)).reshape((*batch, blocks, width))
+        chosen = parts.min(-1).contiguous()._order()._part(len(batch), 0, k)
+        # in the order of positions, so that equal keys stay in it
+        chosen = chosen.sort()[0].unsqueeze(-1)
+        inside = self._iota(width, self.device, dtypes.int32)
+        places = (chosen * width + inside).reshape((*batch, k * width)).contiguous()
+        keys = parts.reshape((*batch, blocks * width)).gather(-1, places).contiguous()
+        return places.gather(-1, keys._order()._part(len(batch), 0, k))
 
     # *** drawing ***
 
