@@ -19,6 +19,8 @@ from tg_tensor.ops.scatter import ScatterOps
 _LONGEST_DIRECT = 256
 _LONGEST_SIDE_BY_SIDE = 4096
 _ENOUGH_ROWS = 16
+# elements of a block in which each sums the exponentials of all before it
+_EXPONENTIALS = 16
 
 
 class TensorReduceOps(ScatterOps):
@@ -130,7 +132,8 @@ class TensorReduceOps(ScatterOps):
         def combine(left: Self, right: Self) -> Self:
             return left.logaddexp(right)
 
-        return _in_blocks(moved, inside, combine, -math.inf).transpose(place, -1)
+        running = _in_blocks(moved, inside, combine, -math.inf, _EXPONENTIALS)
+        return running.transpose(place, -1)
 
 
 R = TypeVar("R", bound=TensorReduceOps)
@@ -150,26 +153,35 @@ def _identity(op: Ops, value: TensorReduceOps) -> float:
 
 
 def _in_blocks(
-    value: R, inside: Callable[[R], R], combine: Callable[[R, R], R], identity: float
+    value: R,
+    inside: Callable[[R], R],
+    combine: Callable[[R, R], R],
+    identity: float,
+    block: int | None = None,
 ) -> R:
-    """A running reduction of the last axis: inside of blocks, then over the blocks before each."""
+    """A running reduction of the last axis: inside of blocks, then over the blocks before each.
+
+    Blocks have `block` elements where `inside` looks at all elements before each; else it carries
+    on from one to the next, and blocks are there for threads and lanes.
+    """
     count = value.shape[-1]
     if isinstance(count, UOp):
         # as long as it can be, and of that as much as there is: nothing depends on what follows
         room = [(0, 0)] * (value.ndim - 1) + [(0, count.vmax - count)]
-        longest = _in_blocks(value._pad_value(room, identity), inside, combine, identity)
+        longest = _in_blocks(value._pad_value(room, identity), inside, combine, identity, block)
         return longest._part(value.ndim - 1, 0, count)
     batch = value.shape[:-1]
     rows = math.prod(int(dim.vmax) if isinstance(dim, UOp) else dim for dim in batch)
-    if count <= (_LONGEST_DIRECT if rows < _ENOUGH_ROWS else _LONGEST_SIDE_BY_SIDE):
+    direct = _LONGEST_DIRECT if rows < _ENOUGH_ROWS else _LONGEST_SIDE_BY_SIDE
+    if count <= (direct if block is None else block):
         return inside(value)
     keep = [(0, 0)] * len(batch)
-    size = 1 << math.ceil(math.log2(count) / 2)
+    size = block or 1 << math.ceil(math.log2(count) / 2)
     blocks = -(-count // size)
     padded = value._pad_value([*keep, (0, blocks * size - count)], identity)
     within = inside(padded.reshape((*batch, blocks, size))).contiguous()
     totals = within._part(value.ndim, size - 1, size).reshape((*batch, blocks))
     before = totals._part(value.ndim - 1, 0, blocks - 1)._pad_value([*keep, (1, 0)], identity)
-    offsets = _in_blocks(before, inside, combine, identity).unsqueeze(-1)
+    offsets = _in_blocks(before, inside, combine, identity, block).unsqueeze(-1)
     whole = combine(offsets, within).reshape((*batch, blocks * size))
     return whole._part(value.ndim - 1, 0, count)
