@@ -79,3 +79,32 @@ def test_only_conversions_of_both_factors_are_found() -> None:
     assert found(narrow.float() @ narrow.T.contiguous().float()) == 2
     assert found(narrow.float() @ wide) == 0
     assert found(narrow.float().exp() @ narrow.T.float()) == 0
+
+
+@pytest.mark.parametrize(
+    ("sum_of", "rows", "columns", "kernels"),
+    [(520, 513, 300, 2), (520, 513, 40, 1), (64, 513, 300, 1)],
+    ids=["long and wide", "narrow", "short"],
+)
+def test_a_left_factor_read_across_is_transposed_where_it_pays(
+    sum_of: int, rows: int, columns: int, kernels: int
+) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((sum_of, n)).astype(np.float32) for n in (rows, columns))
+    left, right = Tensor(a).realize(), Tensor(b).realize()
+    GlobalCounters.reset()
+    result = (left.T @ right).relu().realize()
+    assert GlobalCounters.kernel_count == kernels
+    np.testing.assert_allclose(result.numpy(), np.maximum(a.T @ b, 0), rtol=1e-4, atol=1e-3)
+
+
+def test_two_products_read_one_transposed_copy() -> None:
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.standard_normal((520, 512)).astype(np.float32) for _ in range(3))
+    left, others = Tensor(a).realize(), [Tensor(x).realize() for x in (b, c)]
+    GlobalCounters.reset()
+    results = [(left.T @ other).contiguous() for other in others]
+    Tensor.realize(*results)
+    assert GlobalCounters.kernel_count <= 3
+    for result, x in zip(results, (b, c), strict=True):
+        np.testing.assert_allclose(result.numpy(), a.T @ x, rtol=1e-4, atol=1e-3)

@@ -19,6 +19,7 @@ from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
 from tg_tensor.schedule.indexing import MOVEMENTS, Access, Indexer
 from tg_tensor.schedule.padding import border_of, runs_along, shifted, slides_along
 from tg_tensor.schedule.products import widened_factors
+from tg_tensor.schedule.transposed import is_on_processor, steps_across
 from tg_tensor.schedule.waits import only_waits
 
 MAX_ACCESSES = 6
@@ -105,8 +106,8 @@ class Plan:
     roots: dict[UOp, Root] = field(default_factory=dict)
     demands: dict[UOp, Demands] = field(default_factory=dict)
 
-    padded: dict[tuple[Root, UOp, Access], tuple[UOp, Access]] = field(default_factory=dict)
-    """Where a kernel reads a node from the padded copy: the copy, and the access to it."""
+    copied: dict[tuple[Root, UOp, Access], tuple[UOp, Access]] = field(default_factory=dict)
+    """Where a kernel reads a node from a copy, padded or transposed: it, and the access to it."""
 
     def wanted_from(self, node: UOp) -> Demands:
         """Who reads a node in memory, and how."""
@@ -146,6 +147,7 @@ class Planner:
             demands = plan.demands.get(node)
             if demands and self.fuse and self._can_be_padded(node):
                 self._copy_padded(node, demands, position)
+                self._copy_across(node, demands, position)
             if node in self.forced:
                 self._start_kernel(node, position)
                 continue
@@ -294,7 +296,7 @@ class Planner:
     def _numel(self, node: UOp) -> int:
         return count(self.indexer.shape(node))
 
-    # *** padded copies ***
+    # *** copies ***
 
     def _can_be_padded(self, node: UOp) -> bool:
         if node.op is Ops.RESHAPE:
@@ -316,12 +318,29 @@ class Planner:
             copy = UOp(Ops.PAD, node.dtype, (node,), tuple(tuple(b) for b in borders))
             if self._numel(copy) > MOST_PADDING * numel:
                 continue
-            del demands[demand]
-            if copy not in self.plan.roots:
-                self._start_kernel(copy, position)
             access = shifted(affine, demand.access, borders)
-            self.plan.padded[(demand.root, node, demand.access)] = (copy, access)
-            self._demand(copy, Demand(demand.root, access), context)
+            self._read_copy(node, demand, (copy, access), position)
+
+    def _copy_across(self, node: UOp, demands: Demands, position: int) -> None:
+        """Let long sums that step from line to line of a factor read a transposed copy of it."""
+        for demand, context in list(demands.items()):
+            axes = steps_across(demand.access, self.indexer.shape(node), demand.root.loops)
+            if axes is None or not context.reduce_depth or not is_on_processor(node):
+                continue
+            copy = UOp(Ops.PERMUTE, node.dtype, (node,), axes)
+            access = Access(tuple(demand.access.indices[axis] for axis in axes))
+            self._read_copy(node, demand, (copy, access), position)
+
+    def _read_copy(
+        self, node: UOp, demand: Demand, instead: tuple[UOp, Access], position: int
+    ) -> None:
+        """Let a kernel read a copy where it asked for a node."""
+        copy, access = instead
+        context = self.plan.demands[node].pop(demand)
+        if copy not in self.plan.roots:
+            self._start_kernel(copy, position)
+        self.plan.copied[(demand.root, node, demand.access)] = instead
+        self._demand(copy, Demand(demand.root, access), context)
 
     # *** passing on ***
 

@@ -142,7 +142,7 @@ class KernelBuilder:
         if maker is not None and maker in self.members:
             if node is not maker.node:
                 return [self._written_place(maker)]
-        elif self._is_loaded(node) or self._padded_copy(node, access) is not None:
+        elif self._is_loaded(node) or self._copy_of(node, access) is not None:
             return []
         if node.op in (Ops.CONST, Ops.DEFINE_VAR):
             return []
@@ -158,9 +158,9 @@ class KernelBuilder:
     def _combine(self, node: UOp, access: Access, operands: list[UOp]) -> UOp:
         maker = maker_of(self.plan, node)
         inside = maker is not None and maker in self.members
-        padded = self._padded_copy(node, access)
-        if padded is not None:
-            element = self._element(*padded)
+        copied = self._copy_of(node, access)
+        if copied is not None:
+            element = self._element(*copied)
             self.zero_outside[element] = frozenset(access.gates)
             return element
         if not inside and self._is_loaded(node):
@@ -215,11 +215,11 @@ class KernelBuilder:
             self.zero_outside[term] = zeros
         return term
 
-    def _padded_copy(self, node: UOp, access: Access) -> Place | None:
-        if not access.gates or not self.plan.padded:
+    def _copy_of(self, node: UOp, access: Access) -> Place | None:
+        if not self.plan.copied:
             return None
         for root in self.group.roots:
-            found = self.plan.padded.get((root, node, access))
+            found = self.plan.copied.get((root, node, access))
             if found is not None:
                 return found
         return None
