@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
+from onnx import helper
 from tg_tensor import Tensor
 from tg_tensor.jit.errors import JitError
 from tg_uop.errors import TgError
@@ -16,6 +17,7 @@ from tg_onnx.host import as_array, is_tensor_dtype, needs_host, on_host, run_on_
 from tg_onnx.model import Node
 from tg_onnx.ops import OPERATOR_MODULES
 from tg_onnx.ops.control import GOING, MOST_ROUNDS, rounds_of
+from tg_onnx.ops.written import as_strings, from_strings
 from tg_onnx.plan import BUILT_IN, Plan, all_constants
 from tg_onnx.proto import Array
 from tg_onnx.registry import Operator, Result, Takes, Value, keywords_of
@@ -243,6 +245,9 @@ class Executor:
 
     def _on_host(self, node: Node, inputs: list[Value], frame: Frame) -> Sequence[Value]:
         frame.read_inside()
+        written = _written(node, inputs)
+        if written is not None:
+            return (self.tensor(written),)
         self.ran_on_host[node.operator] += 1
         return run_on_host(node, inputs)
 
@@ -263,6 +268,26 @@ class Executor:
             return results
 
         return run
+
+
+def _written(node: Node, inputs: list[Value]) -> Array | None:
+    """The result of a cast to or from strings; None where there is none."""
+    if node.operator not in ("Cast", "CastLike") or node.domain != "":
+        return None
+    x = as_array(inputs[0])
+    if x is None:
+        return None
+    if node.operator == "Cast":
+        element = node.attributes.get("to")
+        if not isinstance(element, int):
+            return None
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(element))
+    else:
+        like = as_array(inputs[1])
+        dtype = np.dtype(object) if like is None else like.dtype
+    if dtype.kind in "OU":
+        return as_strings(x)
+    return from_strings(x, dtype) if x.dtype.kind in "OU" else None
 
 
 def outside_frame(body: Plan, outside: Frame) -> Frame:

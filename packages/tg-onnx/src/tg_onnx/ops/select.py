@@ -90,7 +90,7 @@ def _overlaps(first: Floats, second: Floats, threshold: np.float32) -> NDArray[n
     union = areas[0] + areas[1] - shared
     meets = (height > 0) & (width > 0) & (areas[0] > 0) & (areas[1] > 0) & (union > 0)
     share = np.divide(shared, union, out=np.zeros_like(shared), where=meets)
-    return meets & (share > threshold)
+    return np.asarray(meets & (share > threshold))
 
 
 @host_operator("NonZero", since=9)
