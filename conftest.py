@@ -16,6 +16,12 @@ settings.register_profile(
 )
 settings.load_profile("tg")
 
+# marks of tests that run only when asked for, and how
+ASKED_FOR = {
+    "oracle": "needs PyTorch: hatch run oracle:test",
+    "suite": "takes minutes: hatch run suite",
+}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` writes recorded outputs; `--full` sweeps all of the conformance table;
@@ -41,10 +47,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests marked `oracle` run only when asked for by `-m oracle`."""
-    if "oracle" in (config.getoption("-m") or ""):
-        return
-    skip = pytest.mark.skip(reason="needs PyTorch: hatch run oracle:test")
-    for item in items:
-        if item.get_closest_marker("oracle"):
-            item.add_marker(skip)
+    """Tests with a mark of `ASKED_FOR` run only when asked for by `-m`."""
+    asked = config.getoption("-m") or ""
+    for mark, reason in ASKED_FOR.items():
+        if mark in asked:
+            continue
+        skip = pytest.mark.skip(reason=reason)
+        for item in items:
+            if item.get_closest_marker(mark):
+                item.add_marker(skip)
