@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from onnx import (
@@ -16,7 +16,7 @@ from onnx import (
 )
 from tg_uop import DType
 
-from tg_onnx.errors import ModelFormatError
+from tg_onnx.errors import ModelFormatError, UnsupportedOperatorError
 from tg_onnx.external import ExternalFiles
 from tg_onnx.proto import (
     DTYPE_OF_ELEMENT,
@@ -140,12 +140,33 @@ class _Reader:
             operator=node.op_type,
             domain=domain,
             opset=self.opsets.get(domain, 1),
-            inputs=tuple(node.input),
+            inputs=(*node.input, *_named_inputs(node, attributes)),
             outputs=tuple(node.output),
             attributes=attributes,
             proto=node,
             subgraphs=subgraphs,
         )
+
+
+def _named_inputs(node: NodeProto, attributes: Mapping[str, Attribute]) -> tuple[str, ...]:
+    """What a node reads beside its inputs, by name: the value that a Gradient is of.
+
+    Raises `UnsupportedOperatorError` for a Gradient at other values than those of the graph, which
+    would have to be computed again from them.
+    """
+    if node.op_type != "Gradient":
+        return ()
+    parts = [attributes.get("xs", ()), attributes.get("zs", ())]
+    names = [name for part in parts if isinstance(part, Sequence) for name in part]
+    if list(node.input) != names:
+        raise UnsupportedOperatorError(
+            operator=node.op_type,
+            domain=node.domain,
+            opset=1,
+            node=node.name,
+            reason=f"its inputs must be the values that xs and zs name, {', '.join(names)}",
+        )
+    return (str(attributes.get("y")),)
 
 
 def read_graph(model: ModelProto, source: str, files: ExternalFiles = NO_FILES) -> Graph:

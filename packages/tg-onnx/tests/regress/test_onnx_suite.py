@@ -48,8 +48,6 @@ UNMET = {
     "test_attention_4d_causal_fp16_expanded_cpu": "differs in the last place of a half",
     "test_dft_inverse_cpu": "the suite has rounding errors where the value is 0",
     "test_dft_inverse_opset19_cpu": "the suite has rounding errors where the value is 0",
-    "test_gradient_of_add_cpu": "there is no Gradient operator",
-    "test_gradient_of_add_and_mul_cpu": "there is no Gradient operator",
     "test_loop16_seq_none_cpu": "the suite's result has another form than a list",
 }
 

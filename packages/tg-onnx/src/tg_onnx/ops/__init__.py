@@ -3,6 +3,7 @@
 from tg_onnx.ops import (
     attention,
     draw,
+    gradient,
     grid,
     image,
     math,
@@ -42,4 +43,5 @@ OPERATOR_MODULES = (
     sequences,
     text,
     optimizers,
+    gradient,
 )
