@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tg_uop import GroupOp, Ops, UOp, dtypes
 from tg_uop.ir.substitute import rebuilt
 from tg_uop.rewrite.driver import graph_rewrite
@@ -31,28 +33,44 @@ def simplify_indices(kernel: UOp) -> UOp:
     """
     roots: dict[UOp, None] = {}
     intricate: set[UOp] = set()
+    behind_loops: set[UOp] = set()
+    hidden: dict[UOp, UOp] = {}
     for node in kernel.toposort():
         is_index = _is_index(node)
+        if node.op is Ops.END or not behind_loops.isdisjoint(node.src):
+            behind_loops.add(node)
+            if not is_index or node.op is Ops.INDEX:
+                hidden[node] = UOp(Ops.NOOP, node.dtype, arg=("hidden", len(hidden)))
         if is_index and (node.op in _INTRICATE or not intricate.isdisjoint(node.src)):
             intricate.add(node)
         elif not is_index or node.op is Ops.INDEX:
             roots.update(dict.fromkeys(s for s in node.src if s in intricate))
     if not roots:
         return kernel
-    before = UOp(Ops.NOOP, src=tuple(roots))
+    # a rule that asks what holds under a condition changes all below, loops among it: hide them
+    before = UOp(Ops.NOOP, src=tuple(roots)).substitute(hidden)
     after = graph_rewrite(
         before, INDEX_MATH, name="simplify-indices", gate=lambda n: n is before or _is_index(n)
-    )
-    changed = {old: new for old, new in zip(before.src, after.src, strict=True) if old is not new}
+    ).substitute({name: node for node, name in hidden.items()})
+    changed = {old: new for old, new in zip(roots, after.src, strict=True) if old is not new}
     decided = any(_constant_of(new) is not None for new in changed.values())
-    # a condition on a result of a loop has the indices of that loop below it: what replaces it must
-    # see them replaced as well, or the loop would be there twice
-    while changed:
-        replaced = kernel.substitute(changed)
-        if replaced is kernel:
-            break
-        kernel = replaced
+    kernel = _replaced(kernel, changed)
     return choose_branches(kernel) if decided else kernel
+
+
+def _replaced(kernel: UOp, changed: Mapping[UOp, UOp]) -> UOp:
+    """The kernel with other expressions in the place of some.
+
+    A condition on the result of a loop has that loop below it, and so has what replaces it: where
+    something in the loop is replaced, it is replaced in both, or the loop would be there twice.
+    """
+    done: dict[UOp, UOp] = {}
+    for node in kernel.toposort():
+        for part in changed.get(node, node).toposort(lambda n: n not in done):
+            src = tuple([done.get(s, s) for s in part.src])
+            done[part] = part if src == part.src else rebuilt(part, src)
+        done[node] = done[changed.get(node, node)]
+    return done[kernel]
 
 
 def choose_branches(kernel: UOp) -> UOp:

@@ -157,3 +157,17 @@ def test_values_of_reductions_that_share_kernels(shape: tuple[int, int]) -> None
         np.testing.assert_allclose(tensor.numpy(), want, rtol=1e-3, atol=1e-4)
     if spread is not None:
         np.testing.assert_allclose(x.std(-1, correction=0).numpy(), spread, rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(2, 2, 5, 6), (1, 2, 7, 5), (2, 3, 4, 4)])
+def test_a_maximum_and_its_place_in_one_kernel(
+    shape: tuple[int, ...], dtype: type[np.generic]
+) -> None:
+    """Conditions on the result of a loop are simplified without a second copy of the loop."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    values, places = Tensor(x).adaptive_max_pool2d(2, return_indices=True)
+    Tensor.realize(values, places)
+    flat = x.reshape(*shape[:2], -1)
+    found = np.take_along_axis(flat, places.numpy().reshape(*shape[:2], -1), 2)
+    np.testing.assert_array_equal(found, values.numpy().reshape(*shape[:2], -1))
