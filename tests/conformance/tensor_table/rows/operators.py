@@ -63,10 +63,14 @@ DENOMINATORS = Input("values", values=(2, -2, 2, -2, 3, 3, 3, -3, 7, 7, -7, 9, 1
 
 
 def unfit(call: str) -> dict[str, str]:
-    """The mistakes that every operator of two Tensors refuses."""
+    """The mistakes that every operator of two Tensors refuses.
+
+    `x == None` is none: it asks whether there is a Tensor, and the answer is False.
+    """
+    other = "object()" if call in ("{} == {}", "{} != {}") else "None"
     return {
         call.format("Tensor.ones(2)", "Tensor.ones(3)"): "ShapeError",
-        call.format("Tensor.ones(2)", "None"): "TypeError",
+        call.format("Tensor.ones(2)", other): "TypeError",
     }
 
 
