@@ -67,10 +67,13 @@ def unfit(call: str) -> dict[str, str]:
 
     `x == None` is none: it asks whether there is a Tensor, and the answer is False.
     """
-    other = "object()" if call in ("{} == {}", "{} != {}") else "None"
+    if call in ("{} == {}", "{} != {}"):
+        other, error = "object()", "DataError"
+    else:
+        other, error = "None", "TypeError"
     return {
         call.format("Tensor.ones(2)", "Tensor.ones(3)"): "ShapeError",
-        call.format("Tensor.ones(2)", other): "TypeError",
+        call.format("Tensor.ones(2)", other): error,
     }
 
 
