@@ -44,10 +44,10 @@ def program_info(
             variables[node.var_name] = node
         elif node.op is Ops.SPECIAL and isinstance(node.arg, SpecialArg):
             sizes[node.arg.name] = node.size
-        is_write = node.op is Ops.STORE or isinstance(node.arg, TileProduct)
-        if is_write:
-            stored.update(_slots_of(node.src[0]))
-        read = node.src[1:] if is_write else node.src
+        target = written_place(node)
+        if target is not None:
+            stored.update(_slots_of(target))
+        read = node.src if target is None else node.src[1:]
         for operand in read:
             if operand.op is Ops.INDEX:
                 loaded.update(_slots_of(operand))
@@ -68,6 +68,12 @@ def param_slot(node: UOp) -> int:
     """Of a PARAM: the number of the argument."""
     assert isinstance(node.arg, ParamArg), f"{node.op} is no PARAM"
     return node.arg.slot
+
+
+def written_place(node: UOp) -> UOp | None:
+    """The address that a statement writes to: a store, or a product of tiles; else None."""
+    is_write = node.op is Ops.STORE or isinstance(node.arg, TileProduct)
+    return node.src[0] if is_write else None
 
 
 def _slots_of(address: UOp) -> list[int]:

@@ -33,14 +33,12 @@ def simplify_indices(kernel: UOp) -> UOp:
     """
     roots: dict[UOp, None] = {}
     intricate: set[UOp] = set()
-    behind_loops: set[UOp] = set()
-    hidden: dict[UOp, UOp] = {}
+    # in order, for the names that hide them
+    behind_loops: dict[UOp, None] = {}
     for node in kernel.toposort():
         is_index = _is_index(node)
-        if node.op is Ops.END or not behind_loops.isdisjoint(node.src):
-            behind_loops.add(node)
-            if not is_index or node.op is Ops.INDEX:
-                hidden[node] = UOp(Ops.NOOP, node.dtype, arg=("hidden", len(hidden)))
+        if node.op is Ops.END or any(operand in behind_loops for operand in node.src):
+            behind_loops[node] = None
         if is_index and (node.op in _INTRICATE or not intricate.isdisjoint(node.src)):
             intricate.add(node)
         elif not is_index or node.op is Ops.INDEX:
@@ -48,13 +46,20 @@ def simplify_indices(kernel: UOp) -> UOp:
     if not roots:
         return kernel
     # a rule that asks what holds under a condition changes all below, loops among it: hide them
+    hidden = {
+        node: UOp(Ops.NOOP, node.dtype, arg=("hidden", number))
+        for number, node in enumerate(behind_loops)
+        if not _is_index(node) or node.op is Ops.INDEX
+    }
     before = UOp(Ops.NOOP, src=tuple(roots)).substitute(hidden)
     after = graph_rewrite(
         before, INDEX_MATH, name="simplify-indices", gate=lambda n: n is before or _is_index(n)
     ).substitute({name: node for node, name in hidden.items()})
     changed = {old: new for old, new in zip(roots, after.src, strict=True) if old is not new}
-    decided = any(_constant_of(new) is not None for new in changed.values())
+    if not changed:
+        return kernel
     kernel = _replaced(kernel, changed)
+    decided = any(_constant_of(new) is not None for new in changed.values())
     return choose_branches(kernel) if decided else kernel
 
 

@@ -61,7 +61,8 @@ def block_reduction(nest: LoopNest, loop: UOp, outside: Sequence[UOp] = ()) -> U
 
     effect = replace_nodes(root.ended_effect, {node: total.index(_flat(axes))})
     kept = [r for r in root.ended_ranges if r.axis_type is AxisType.THREAD or r in outside]
-    finishing = {r: _finishing_loop(r, root) for r in root.ended_ranges if r not in kept}
+    targets = [store.stored_target for store in nest.stores]
+    finishing = {r: _finishing_loop(r, targets) for r in root.ended_ranges if r not in kept}
     finished = _renamed_outside(effect, total, finishing).end(*kept, *finishing.values())
     return nest.ast.replace(src=(finished,))
 
@@ -95,18 +96,12 @@ def _position(loop: UOp) -> tuple[bool, bool, tuple[int, ...]]:
 
 def _only_reduction(nest: LoopNest, loop: UOp) -> tuple[UOp, UOp]:
     """The END and the REDUCE of a kernel that has one of each; it may store several results."""
-    roots = nest.ast.src
-    if len(roots) != 1 or roots[0].op is not Ops.END or not _stores(roots[0].ended_effect):
+    root = nest.only_end
+    if root is None:
         raise StagingRefusal("the kernel has several loop nests", "block kernels with one")
     if len(nest.reduces) != 1 or loop not in nest.reduces[0].reduce_ranges:
         raise StagingRefusal("the kernel has several reductions", "block kernels with one")
-    return roots[0], nest.reduces[0]
-
-
-def _stores(effect: UOp) -> tuple[UOp, ...]:
-    """The stores that an effect consists of, none where it is of another kind."""
-    parts = effect.src if effect.op is Ops.GROUP else (effect,)
-    return parts if all(part.op is Ops.STORE for part in parts) else ()
+    return root, nest.reduces[0]
 
 
 def _clear(scratch: UOp, size: int, start: UOp) -> UOp:
@@ -119,12 +114,10 @@ def _clear(scratch: UOp, size: int, start: UOp) -> UOp:
     return scratch.index(step * wide + lane).store(start).end(step, lane)
 
 
-def _finishing_loop(loop: UOp, root: UOp) -> UOp:
+def _finishing_loop(loop: UOp, targets: Iterable[UOp]) -> UOp:
     """The loop by which results are written: plain, unless its lanes are contiguous in memory."""
     arg = loop.range_arg
-    addresses = [
-        split_gate(store.stored_target.index_expr)[1] for store in _stores(root.ended_effect)
-    ]
+    addresses = [split_gate(target.index_expr)[1] for target in targets]
     keeps_lanes = arg.lanes and all(linear_form(a).stride(loop) == 1 for a in addresses)
     role = arg.axis_type if keeps_lanes else AxisType.LOOP
     path = (_SUMS_AXIS + 1, *arg.axis_id)

@@ -102,6 +102,16 @@ class LoopNest:
         return [node for node in self.main_nodes if node.op is Ops.STORE]
 
     @property
+    def only_end(self) -> UOp | None:
+        """The END of a kernel that does nothing but store in one loop nest, None for others."""
+        root = self.ast.src[0]
+        if len(self.ast.src) != 1 or root.op is not Ops.END:
+            return None
+        effect = root.ended_effect
+        parts = effect.src if effect.op is Ops.GROUP else (effect,)
+        return root if all(part.op is Ops.STORE for part in parts) else None
+
+    @property
     def reduces(self) -> list[UOp]:
         """The REDUCEs, the ones computed first in front."""
         return [node for node in self.main_nodes if node.op is Ops.REDUCE]

@@ -75,8 +75,7 @@ class Product:
 
 def find_product(nest: LoopNest, select: int = -1) -> Product:
     """The product that a kernel computes. Raises `TensorCoreRefusal`."""
-    roots = nest.ast.src
-    if len(roots) != 1 or roots[0].op is not Ops.END or not _only_stores(roots[0].ended_effect):
+    if nest.only_end is None:
         raise TensorCoreRefusal("the kernel has results with loops of their own")
     if len(nest.reduces) != 1 or nest.reduces[0].reduce_op is not Ops.ADD:
         raise TensorCoreRefusal("the kernel has not one sum")
@@ -95,12 +94,6 @@ def find_product(nest: LoopNest, select: int = -1) -> Product:
         raise TensorCoreRefusal("no output loop moves one operand only: it is no product")
     rows = max(others, key=lambda loop: int(loop.size))
     return Product(unit, node, left, right, rows, columns, depths)
-
-
-def _only_stores(effect: UOp) -> bool:
-    """Whether it stores one result, or several ones of the same loops."""
-    parts = effect.src if effect.op is Ops.GROUP else (effect,)
-    return all(part.op is Ops.STORE for part in parts)
 
 
 def _unit_for(nest: LoopNest, node: UOp, select: int) -> tuple[TensorCore, tuple[UOp, UOp]]:

@@ -17,7 +17,14 @@ from tg_onnx.ops.quantized_kernel import (
     QuantizedForm,
     QuantizedWriter,
 )
-from tg_onnx.ops.recurrent_layer import Layer, Results, Weights
+from tg_onnx.ops.recurrent_layer import (
+    Layer,
+    Results,
+    Weights,
+    first_state,
+    padded,
+    results_of,
+)
 from tg_onnx.ops.step_kernel import LANES, LINE, kernels_of, parts_of
 
 
@@ -52,9 +59,7 @@ def run_quantized(
         values = (steps_of_rows < lengths.max()).where(values, 0)
     inputs = {"projected": prepared.projection(values), **prepared.state_weights()}
     for name, state in zip(("h0", "c0"), initial, strict=True):
-        if state is None:
-            state = Tensor.zeros(directions, batch, form.hidden, dtype=kind, device=x.device)
-        inputs[name] = _padded(state.cast(kind), -1, form.width)
+        inputs[name] = first_state(state, form, kind, x.device)
     if lengths is not None:
         inputs["lengths"] = lengths.cast(dtypes.int32)
     shape = (directions, batch, form.width)
@@ -77,21 +82,7 @@ def run_quantized(
     given = [value.contiguous().uop for value in inputs.values()]
     places = run_kernels(kernels, list(rooms.values()), *given)
     out, c, h = (Tensor.from_uop(node) for node in places[:3])
-    found = [out, h[steps % 2], c]
-    if form.width != form.hidden:
-        found = [r.shrink((*(None,) * (r.ndim - 1), (0, form.hidden))) for r in found]
-    # states are few numbers: in one piece they are read without a kernel of their own
-    found[1:] = [state.contiguous() for state in found[1:]]
-    return tuple(result.cast(x.dtype) for result in found)
-
-
-def _padded(x: Tensor, axis: int, size: int) -> Tensor:
-    """Zeros behind an axis up to a size."""
-    place = axis % x.ndim
-    behind = size - int(x.shape[place])
-    if not behind:
-        return x
-    return x.pad(tuple((0, behind) if i == place else None for i in range(x.ndim)))
+    return results_of(out, (h, c), form, x.dtype)
 
 
 class _Prepared:
@@ -105,7 +96,7 @@ class _Prepared:
     def _by_gate(self, x: Tensor) -> Tensor:
         """(directions, gates * units, ...) with an axis for gates, and units padded."""
         parts = x.reshape(self.directions, GATES, self.form.hidden, *x.shape[2:])
-        return _padded(parts, 2, self.form.width)
+        return padded(parts, 2, self.form.width)
 
     def projection(self, x: Tensor) -> Tensor:
         """What the input adds to each gate, as (steps, batch, directions, gates, units)."""
@@ -139,7 +130,7 @@ class _Prepared:
             found["r_zero"] = self._by_gate(offset.cast(dtypes.int32))
         if weights.p is not None:
             peepholes = weights.p.reshape(self.directions, 3, form.hidden)
-            found["peepholes"] = _padded(peepholes, -1, form.width)
+            found["peepholes"] = padded(peepholes, -1, form.width)
         return found
 
     def _in_order(self, codes: Tensor) -> Tensor:
@@ -147,7 +138,7 @@ class _Prepared:
         form = self.form
         if not form.has_unit:
             return codes.permute(0, 3, 1, 2)
-        deep = _padded(codes, -1, form.depth)
+        deep = padded(codes, -1, form.depth)
         blocks = (form.width // form.block, form.block, form.depth // PACKED, PACKED)
         ordered = deep.reshape(self.directions, GATES, *blocks).permute(0, 2, 1, 4, 3, 5)
         return ordered.reshape(*ordered.shape[:4], form.block * PACKED)

@@ -9,13 +9,15 @@ from typing import NamedTuple
 
 from tg_tensor import Tensor, dtypes
 from tg_tensor.algorithms.calls import Room, run_kernels, with_gradient
-from tg_uop import UOp
+from tg_tensor.defaults import DeviceName
+from tg_tensor.schedule.looping import is_looping
+from tg_uop import DType, UOp
 from tg_uop.context import CPU_COUNT
 
 from tg_onnx.ops.cells import Cell
 from tg_onnx.ops.quantize import dynamic_quantize
 from tg_onnx.ops.recurrent_kernel import Form, RecurrentWriter
-from tg_onnx.ops.step_kernel import LINE, kernels_of, parts_of
+from tg_onnx.ops.step_kernel import LINE, StepForm, kernels_of, parts_of
 
 FEW_STEPS = 2
 """So many steps are a graph, which joins the kernels around it."""
@@ -90,7 +92,7 @@ def has_kernel(x: Tensor, weights: Weights) -> bool:
     if not all(isinstance(size, int) and size > 0 for size in sizes):
         return False
     few = weights.w_scale is None and x.shape[0] <= FEW_STEPS
-    return not few and str(x.device).split(":")[0] in ("CPU", "PYTHON")
+    return not few and is_looping(x.device)
 
 
 # *** the kernel ***
@@ -176,12 +178,7 @@ def run_in_kernel(
     inputs: dict[str, Tensor] = {"projected": prepared.projection(x.cast(kind)).cast(kind)}
     inputs["r"] = prepared.state_weights().cast(kind).contiguous()
     for name, state in zip(("h0", "c0"), initial, strict=False):
-        whole = (
-            Tensor.zeros(len(layer.cells), batch, form.width, dtype=kind, device=x.device)
-            if state is None
-            else _padded(state, form.width).cast(kind)
-        )
-        inputs[name] = whole.contiguous()
+        inputs[name] = first_state(state, form, kind, x.device).contiguous()
     inputs.update({name: value.cast(kind).contiguous() for name, value in prepared.extra().items()})
     if lengths is not None:
         inputs["lengths"] = lengths.cast(dtypes.int32).contiguous()
@@ -196,19 +193,35 @@ def run_in_kernel(
     kernels = kernels_of(form, RecurrentWriter, (*rooms, *inputs), phases)
     given = (value.uop for value in inputs.values())
     found = run_kernels(kernels, list(rooms.values()), *given)
-    results = [Tensor.from_uop(node) for node in found[: 1 + len(initial)]]
-    results[1] = results[1][steps % 2]
-    if form.width != hidden:
-        results = [r.shrink((*(None,) * (r.ndim - 1), (0, hidden))) for r in results]
+    out, *states = (Tensor.from_uop(node) for node in found[: 1 + len(initial)])
+    return results_of(out, states, form, x.dtype)
+
+
+def padded(x: Tensor, axis: int, size: int) -> Tensor:
+    """Zeros behind an axis up to a size."""
+    place = axis % x.ndim
+    behind = size - int(x.shape[place])
+    if not behind:
+        return x
+    return x.pad(tuple((0, behind) if i == place else None for i in range(x.ndim)))
+
+
+def first_state(state: Tensor | None, form: StepForm, dtype: DType, device: DeviceName) -> Tensor:
+    """A state (directions, batch, units) as kernels read it, of padded units; zeros for none."""
+    if state is None:
+        shape = (len(form.cells), form.batch, form.width)
+        return Tensor.zeros(*shape, dtype=dtype, device=device)
+    return padded(state.cast(dtype), -1, form.width)
+
+
+def results_of(out: Tensor, states: Sequence[Tensor], form: StepForm, dtype: DType) -> Results:
+    """Results from what kernels leave: all outputs, both places of the last one, the memory."""
+    found = [out, states[0][form.steps % 2], *states[1:]]
+    if form.width != form.hidden:
+        found = [r.shrink((*(None,) * (r.ndim - 1), (0, form.hidden))) for r in found]
     # states are few numbers: in one piece they are read without a kernel of their own
-    results[1:] = [state.contiguous() for state in results[1:]]
-    return tuple(result.cast(x.dtype) for result in results)
-
-
-def _padded(x: Tensor, width: int) -> Tensor:
-    """Zeros behind the last axis up to a width."""
-    behind = width - int(x.shape[-1])
-    return x.pad((*(None,) * (x.ndim - 1), (0, behind))) if behind else x
+    found[1:] = [state.contiguous() for state in found[1:]]
+    return tuple(result.cast(dtype) for result in found)
 
 
 class _Prepared:
@@ -265,9 +278,9 @@ class _Prepared:
         found: dict[str, Tensor] = {}
         b, p = self.weights.b, self.weights.p
         if self.layer.resets_product and b is not None:
-            found["candidate_bias"] = _padded(b[:, 5 * self.hidden :], self.width)
+            found["candidate_bias"] = padded(b[:, 5 * self.hidden :], -1, self.width)
         if p is not None:
-            found["peepholes"] = _padded(p.reshape(self.directions, 3, self.hidden), self.width)
+            found["peepholes"] = padded(p.reshape(self.directions, 3, self.hidden), -1, self.width)
         return found
 
 

@@ -17,9 +17,10 @@ from tg_uop import DType, GroupOp, Ops, UOp, sint
 from tg_tensor.schedule.affine import count, max_dim
 from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
 from tg_tensor.schedule.indexing import MOVEMENTS, Access, Indexer
+from tg_tensor.schedule.looping import is_looping
 from tg_tensor.schedule.padding import border_of, runs_along, shifted, slides_along
 from tg_tensor.schedule.products import widened_factors
-from tg_tensor.schedule.transposed import is_on_processor, steps_across
+from tg_tensor.schedule.transposed import steps_across
 from tg_tensor.schedule.waits import only_waits
 
 MAX_ACCESSES = 6
@@ -323,9 +324,10 @@ class Planner:
 
     def _copy_across(self, node: UOp, demands: Demands, position: int) -> None:
         """Let long sums that step from line to line of a factor read a transposed copy of it."""
+        shape, itemsize = self.indexer.shape(node), node.dtype.itemsize
         for demand, context in list(demands.items()):
-            axes = steps_across(demand.access, self.indexer.shape(node), demand.root.loops)
-            if axes is None or not context.reduce_depth or not is_on_processor(node):
+            axes = steps_across(demand.access, shape, itemsize, demand.root.loops)
+            if axes is None or not context.reduce_depth or not is_looping(node.device):
                 continue
             copy = UOp(Ops.PERMUTE, node.dtype, (node,), axes)
             access = Access(tuple(demand.access.indices[axis] for axis in axes))

@@ -19,14 +19,12 @@ from tg_tensor.schedule.hazards import (
     version_of,
 )
 from tg_tensor.schedule.indexing import Access
+from tg_tensor.schedule.looping import is_looping
 from tg_tensor.schedule.order import in_order
 from tg_tensor.schedule.reach import Ranks
 
 MOST_STATEMENTS = 32
 """Loop nests of one kernel: more save few launches, and keep what they read alive for longer."""
-
-LOOPING = frozenset(("CPU", "PYTHON"))
-"""Kinds of devices whose kernels are loops. On others all loops of a kernel are its launch grid."""
 
 MAX_OUTPUTS = 8
 """Outputs of one kernel: more streams than this defeat a CPU's prefetchers."""
@@ -238,7 +236,7 @@ def join_updates(grouper: Grouper) -> None:
 
 def is_update(group: Group) -> bool:
     """Whether a kernel changes elements in place and reduces nothing, on a device that loops."""
-    if _kind_of_device(group.roots[0]) not in LOOPING:
+    if not is_looping(device_of(group.roots[0])):
         return False
     is_store = any(root.node.op is Ops.STORE for root in group.roots)
     return is_store and not any(root.reduces for root in group.roots)
@@ -297,8 +295,3 @@ def device_of(root: Root) -> object:
     """Where a kernel runs."""
     node = root.node
     return node.stored_target.device if node.op is Ops.STORE else node._device
-
-
-def _kind_of_device(root: Root) -> str:
-    device = device_of(root)
-    return device.partition(":")[0] if isinstance(device, str) else ""

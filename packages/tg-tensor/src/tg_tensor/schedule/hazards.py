@@ -11,8 +11,8 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
+from tg_codegen.program_info import written_place
 from tg_uop import GroupOp, Ops, UOp
-from tg_uop.ir.args import TileProduct
 
 from tg_tensor.schedule.fusion import Demand, Plan, Root
 from tg_tensor.schedule.indexing import Access
@@ -88,11 +88,8 @@ _SLOTS: WeakKeyDictionary[UOp, frozenset[int]] = WeakKeyDictionary()
 def _stored_slots(kernel: UOp) -> set[int]:
     slots = set()
     for node in kernel.toposort():
-        if node.op is Ops.STORE:
-            target = node.stored_target
-        elif isinstance(node.arg, TileProduct):
-            target = node.src[0]
-        else:
+        target = written_place(node)
+        if target is None:
             continue
         while target.src and target.op is not Ops.PARAM:
             target = target.src[0]

@@ -14,16 +14,29 @@ from tg_tensor.schedule.indexing import Access, Shape
 LONG_SUM, WIDE_RESULT = 512, 256
 """Steps of a sum, and sizes of the result, from which a copy pays (measured on CPU)."""
 
+NARROWEST = 4
+"""Bytes of an element from which on no matrix unit takes it."""
+
 FAR = 2048
 """Bytes from one element of the sum to the next that lie far apart."""
 
 
-def steps_across(access: Access, shape: Shape, results: tuple[UOp, ...]) -> tuple[int, ...] | None:
+def steps_across(
+    access: Access, shape: Shape, itemsize: int, results: tuple[UOp, ...]
+) -> tuple[int, ...] | None:
     """The order of axes in which a factor lies along the sum, None where it is read well as it is.
 
-    `results` are the loops of the kernel over its results; another factor lies along the last one.
+    `itemsize` are the bytes of an element; narrow ones are packed for a matrix unit where there is
+    one. `results` are the loops of the kernel over its results; another factor lies along the last
+    one.
     """
-    if access.gates or len(shape) < 2 or len(results) < 2 or len(access.indices) != len(shape):
+    if (
+        itemsize < NARROWEST
+        or access.gates
+        or len(shape) < 2
+        or len(results) < 2
+        or len(access.indices) != len(shape)
+    ):
         return None
     along, across = results[-1], access.indices[-1]
     if across.op is not Ops.RANGE or across not in results or along in access.loops:
@@ -32,20 +45,10 @@ def steps_across(access: Access, shape: Shape, results: tuple[UOp, ...]) -> tupl
         return None
     for axis, index in enumerate(access.indices[:-1]):
         is_sum = index.op is Ops.RANGE and index.axis_type.is_reduce
-        if is_sum and _is_long(index, LONG_SUM) and _distance(shape, axis) * 4 >= FAR:
+        if is_sum and _is_long(index, LONG_SUM) and _distance(shape, axis) * itemsize >= FAR:
             rest = [other for other in range(len(shape)) if other != axis]
             return (*rest, axis)
     return None
-
-
-def is_on_processor(node: UOp) -> bool:
-    """Whether a value of 4 bytes or more an element is read by a device without shared memory.
-
-    Narrower ones are packed for a matrix unit where there is one.
-    """
-    device = node.device
-    alone = isinstance(device, str) and device.partition(":")[0] in ("CPU", "PYTHON")
-    return alone and node.dtype.itemsize >= 4
 
 
 def _is_long(loop: UOp, steps: int) -> bool:

@@ -91,7 +91,7 @@ class TileModel:
         self.shared = nest.shared_output_loops
         self.lowest = inf
         self.can_lap = not nest.reads_what_it_writes
-        self.can_block = len(nest.reduces) == 1 and len(nest.ast.src) == 1
+        self.can_block = len(nest.reduces) == 1 and nest.only_end is not None
         self.phases = phases_of(facts)
 
     def best(self) -> RegisterTile:

@@ -22,7 +22,7 @@ class Planner:
             return self._moved[loop]
         reducing = loop.axis_type.is_reduce
         for candidate in self.view.rngs:
-            same = is_part(candidate, loop) and candidate.axis_type.is_reduce == reducing
+            same = _is_part(candidate, loop) and candidate.axis_type.is_reduce == reducing
             if same and candidate.axis_type in _OPEN:
                 return candidate
         return None
@@ -108,7 +108,7 @@ class Planner:
         self.view.apply_opt(Opt(OptOps.STAGE, number, (operand,)))
 
 
-def is_part(loop: UOp, whole: UOp) -> bool:
+def _is_part(loop: UOp, whole: UOp) -> bool:
     """Whether a loop is `whole`, or what an Opt has split off from it."""
     path = whole.range_arg.axis_id
     return loop.range_arg.axis_id[: len(path)] == path
