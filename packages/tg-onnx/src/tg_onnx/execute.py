@@ -212,8 +212,7 @@ class Executor:
         return results if isinstance(results, tuple) else (results,)
 
     def _on_tensors(self, node: Node, inputs: list[Value], found: Operator, frame: Frame) -> Result:
-        is_shape = _all_small(inputs)
-        if found.reads_data and not is_shape:
+        if found.reads_data and not _all_small(inputs):
             frame.read_inside()
         operands: list[Value] = []
         for place, value in enumerate(inputs):

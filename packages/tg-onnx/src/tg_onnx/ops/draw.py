@@ -9,6 +9,7 @@ from tg_tensor import Tensor, dtypes
 from tg_tensor.defaults import DeviceName
 from tg_uop import DType
 
+from tg_onnx.ops.sampling import working_dtype
 from tg_onnx.proto import DTYPE_OF_ELEMENT
 from tg_onnx.registry import operator
 
@@ -98,7 +99,7 @@ def _normal(
     device: DeviceName | None,
 ) -> Tensor:
     if seed is None:
-        numbers = Tensor.randn(*shape, dtype=_drawn(dtype), device=device)
+        numbers = Tensor.randn(*shape, dtype=working_dtype(dtype), device=device)
     else:
         numbers = Tensor(_generator(seed).standard_normal(tuple(shape)), device=device)
     return (numbers * scale + mean).cast(dtype)
@@ -113,7 +114,7 @@ def _uniform(
     device: DeviceName | None,
 ) -> Tensor:
     if seed is None:
-        numbers = Tensor.rand(*shape, dtype=_drawn(dtype), device=device)
+        numbers = Tensor.rand(*shape, dtype=working_dtype(dtype), device=device)
     else:
         numbers = Tensor(_generator(seed).random(tuple(shape)), device=device)
     return (numbers * (high - low) + low).cast(dtype)
@@ -122,10 +123,6 @@ def _uniform(
 def _generator(seed: float) -> np.random.Generator:
     """Numbers that a seed alone decides, the same at each call."""
     return np.random.default_rng(np.frombuffer(np.float32(seed).tobytes(), np.uint32))
-
-
-def _drawn(dtype: DType) -> DType:
-    return dtypes.float64 if dtype == dtypes.float64 else dtypes.float32
 
 
 def _sizes(x: Tensor) -> tuple[int, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from tg_tensor import Tensor, dtypes
-from tg_uop import DType
+from tg_uop import DType, UOp
 
 from tg_onnx.ops.codes import (
     BYTES,
@@ -24,6 +25,8 @@ from tg_onnx.ops.neural import conv_window
 from tg_onnx.ops.shape import axis_of
 from tg_onnx.proto import DTYPE_OF_ELEMENT, Array
 from tg_onnx.registry import operator
+
+N = TypeVar("N", Tensor, UOp)
 
 HALVES = float(3 << 22)
 """Added to a small number and taken off again, it rounds halves to even."""
@@ -45,9 +48,9 @@ def dynamic_quantize(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return codes.cast(dtypes.uint8), scale, zero.cast(dtypes.uint8)
 
 
-def rounded(x: Tensor) -> Tensor:
+def rounded(x: N) -> N:
     """The nearest whole number of one below 2 ** 21, halves to the even one."""
-    return (x + HALVES) - HALVES
+    return (x + HALVES) - HALVES  # type: ignore[return-value]
 
 
 def codes_of(ratio: Tensor, zero: Tensor | int, target: DType) -> Tensor:

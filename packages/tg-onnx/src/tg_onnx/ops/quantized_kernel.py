@@ -14,7 +14,7 @@ from tg_uop import Ops, UOp, dtypes
 from tg_uop.ir.args import TileProduct
 
 from tg_onnx.ops.codes import UNIT
-from tg_onnx.ops.quantize import HALVES
+from tg_onnx.ops.quantize import rounded
 from tg_onnx.ops.step_kernel import LANES, Phase, Place, StepForm, Writer
 
 UNIT_DIMS = (16, 16, 64)
@@ -116,7 +116,7 @@ class QuantizedWriter(Writer):
             size = (high + low) / CODES
             size = size.eq(0).where(size.ufix(1), size)
             self.loops.write(scale, *own, only, value=size)
-            zero = _rounded((low / size).clip(0, CODES)) - MIDDLE
+            zero = rounded((low / size).clip(0, CODES)) - MIDDLE
             self.loops.write(scale, *own, only + 1, value=zero)
         unit_size = self.loops.read(scale, *own, 0)
         zero = self.loops.read(scale, *own, 1)
@@ -127,7 +127,7 @@ class QuantizedWriter(Writer):
             unit = vector * LANES + lane
             state = self.loops.read(self.memory["h"], place.before, place.direction, row, unit)
             ratio = state / unit_size
-            code = _rounded(ratio.clip(-MIDDLE - zero, MIDDLE - 1 - zero)) + zero
+            code = rounded(ratio.clip(-MIDDLE - zero, MIDDLE - 1 - zero)) + zero
             code = code.cast(dtypes.int32).cast(dtypes.int8)
             self.loops.write(codes, *own, row, unit, value=code)
         if "total" not in self.memory:
@@ -202,8 +202,3 @@ class QuantizedWriter(Writer):
         factor = self.loops.read(scale, *own, 0)
         factor = factor * self.memory["r_scale"].index(direction, gate, unit)
         return whole.cast(dtypes.float32) * factor
-
-
-def _rounded(x: UOp) -> UOp:
-    """The nearest whole number of one that is not large."""
-    return (x + HALVES) - HALVES
