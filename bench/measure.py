@@ -14,8 +14,11 @@ MIN_ROUNDS = 5
 
 # threads of one library spin for a while after its work is done, on the core that the next one
 # needs; runs long enough for that to matter begin after a pause
-PAUSE_ABOVE_SECONDS = 0.3e-3
-PAUSE_SECONDS = 50e-3
+PAUSE_ABOVE_SECONDS = 20e-6
+PAUSE_SECONDS = 5e-3
+# by then a library's own threads sleep, too, and take up to milliseconds to wake: short runs are
+# timed after others like them, as in a loop
+WARM_SECONDS = 5e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,13 @@ def interleaved(
     runs: Mapping[str, Run], budget_seconds: float = 2.0, pause_seconds: float = PAUSE_SECONDS
 ) -> dict[str, Timing]:
     """Median time of each competitor; one run of each in turn until the budget is used up."""
-    pauses = {}
+    pauses, warming = {}, {}
     for name, run in runs.items():
         for _ in range(WARMUP_RUNS):
             run()
-        pauses[name] = pause_seconds if timed(run) > PAUSE_ABOVE_SECONDS else 0.0
+        taken = timed(run)
+        pauses[name] = pause_seconds if taken > PAUSE_ABOVE_SECONDS else 0.0
+        warming[name] = WARM_SECONDS if PAUSE_ABOVE_SECONDS < taken < WARM_SECONDS else 0.0
     times: dict[str, list[float]] = {name: [] for name in runs}
     end = time.perf_counter() + budget_seconds
     rounds = 0
@@ -43,9 +48,12 @@ def interleaved(
             if pauses[name]:
                 # sleeping for no time at all still gives the core away
                 time.sleep(pauses[name])
+            warm = time.perf_counter() + warming[name]
+            while time.perf_counter() < warm:
+                run()
             times[name].append(timed(run))
         rounds += 1
-    return {name: Timing(statistics.median(taken), rounds) for name, taken in times.items()}
+    return {name: Timing(statistics.median(found), rounds) for name, found in times.items()}
 
 
 def timed(run: Run) -> float:
