@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 
 from tg_onnx.ml.linear import DOMAIN, labels_of
 from tg_onnx.ml.scores import Floats, Second, transformed
-from tg_onnx.ml.trees import LEAF, MODES, Forest, Places, depth_of, regression, totals
+from tg_onnx.ml.trees import (
+    GOES_ROUND,
+    LEAF,
+    MODES,
+    Forest,
+    Places,
+    depth_of,
+    levels_of,
+    regression,
+    totals,
+)
 from tg_onnx.proto import Array
 from tg_onnx.registry import host_operator
 
@@ -23,6 +33,8 @@ def _numbers(values: Sequence[float], tensor: Array | None) -> Floats:
     return np.asarray(values, np.float32) if tensor is None else np.asarray(tensor).reshape(-1)
 
 
+MOST_WEIGHTS = 1 << 28
+"""Weights of a forest, of nodes times targets: a model says how many, more are no forest."""
 KNOWN: OrderedDict[int, tuple[Sequence[int], Forest]] = OrderedDict()
 MOST_KNOWN = 64
 
@@ -53,28 +65,65 @@ def _forest(
     leaves: tuple[Sequence[int], Sequence[int], Sequence[int], Floats],
     targets: int,
 ) -> Forest:
-    """The table of the nodes that lists by tree and number describe."""
+    """The table of the nodes that lists by tree and number describe.
+
+    Raises `ValueError` for lists of different lengths, and for what are no trees.
+    """
+    count = len(treeids)
+    lengths = {
+        "nodeids": len(nodeids),
+        "modes": len(modes),
+        "featureids": len(features),
+        "truenodeids": len(yes),
+        "falsenodeids": len(no),
+        # left out, they are zeros
+        "values": len(values) or count,
+        "missing_value_tracks_true": len(missing) or count,
+    }
+    for name, length in lengths.items():
+        if length != count:
+            raise ValueError(f"nodes_{name} has {length} entries for {count} nodes")
     place = {key: i for i, key in enumerate(zip(treeids, nodeids, strict=True))}
-    count = len(place)
+    if len(place) != count:
+        raise ValueError("two nodes have the same tree and number")
+    unknown = sorted(set(modes) - {"LEAF", *MODES})
+    if unknown:
+        raise ValueError(f"nodes_modes: {unknown[0]!r} is none of LEAF, {', '.join(MODES)}")
     kinds = np.array([LEAF if m == "LEAF" else MODES.index(m) for m in modes], np.int64)
     own = np.arange(count)
     ways: list[Places] = []
     for numbers in (yes, no):
         ends = own.copy()
         for i in np.flatnonzero(kinds != LEAF).tolist():
+            if (treeids[i], numbers[i]) not in place:
+                raise ValueError(f"tree {treeids[i]} has no node {numbers[i]}")
             ends[i] = place[treeids[i], numbers[i]]
         ways.append(ends)
     reached = np.zeros(count, np.bool_)
     for ends in ways:
         reached[ends[kinds != LEAF]] = True
     roots = [i for i in range(count) if not reached[i]]
+    first = np.asarray(roots, np.int64)
+    seen, depth = np.zeros(count, np.bool_), -1
+    for level in levels_of(first, ways[0], ways[1], kinds):
+        seen[level] = True
+        depth += 1
+    if not seen.all():
+        # nothing leads from a root to a way round, nor to what comes after it
+        raise ValueError(GOES_ROUND)
+    if len(roots) != len(set(treeids)):
+        raise ValueError(f"{len(set(treeids))} trees have {len(roots)} nodes that none leads to")
+    if count * targets > MOST_WEIGHTS:
+        raise ValueError(f"{targets} targets for each of {count} nodes")
     weights = np.zeros((count, targets), leaves[3].dtype)
     has = np.zeros(weights.shape, np.bool_)
     for tree, node, target, weight in zip(*leaves, strict=True):
+        if (tree, node) not in place or not 0 <= target < targets:
+            raise ValueError(f"there is no node {node} in tree {tree}, or no target {target}")
         weights[place[tree, node], target] += weight
         has[place[tree, node], target] = True
     return Forest(
-        roots=np.asarray(roots, np.int64),
+        roots=first,
         modes=kinds,
         features=np.where(kinds == LEAF, 0, np.asarray(features, np.int64)),
         values=values if len(values) else np.zeros(count, np.float32),
@@ -84,7 +133,7 @@ def _forest(
         weights=weights,
         has=has,
         members={},
-        depth=depth_of(np.asarray(roots, np.int64), ways[0], ways[1], kinds),
+        depth=depth,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from tg_onnx.proto import Array
 Places = NDArray[np.int64]
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "MEMBER")
 LEAF = -1
+GOES_ROUND = "a tree goes round"
 BLOCK = 1 << 18
 """Pairs of rows and trees that are looked at together: what fits in a cache."""
 
@@ -39,17 +40,21 @@ class Forest:
     depth: int
 
 
-def depth_of(roots: Places, yes: Places, no: Places, modes: Places) -> int:
-    """The most branches on a way down. Raises `ValueError` for ways that never end."""
-    level, depth = np.unique(roots), 0
-    while True:
+def levels_of(roots: Places, yes: Places, no: Places, modes: Places) -> Iterator[Places]:
+    """The nodes that so many branches lead to. Raises `ValueError` for ways that never end."""
+    level = np.unique(roots)
+    for _ in range(len(modes) + 1):
+        yield level
         level = level[modes[level] != LEAF]
         if not len(level):
-            return depth
+            return
         level = np.unique(np.concatenate([yes[level], no[level]]))
-        depth += 1
-        if depth > len(modes):
-            raise ValueError("a tree goes round")
+    raise ValueError(GOES_ROUND)
+
+
+def depth_of(roots: Places, yes: Places, no: Places, modes: Places) -> int:
+    """The most branches on a way down. Raises as `levels_of`."""
+    return sum(1 for _ in levels_of(roots, yes, no, modes)) - 1
 
 
 def leaves_of(x: Floats, forest: Forest) -> Places:

@@ -30,6 +30,13 @@ def non_max_suppression(
 
     A box goes if one kept before it overlaps it by more than the threshold.
     """
+    if boxes.ndim != 3 or boxes.shape[2] != 4 or scores.ndim != 3:
+        raise ValueError(
+            f"boxes (batch, n, 4) and scores (batch, classes, n) are {boxes.shape}"
+            f" and {scores.shape}"
+        )
+    if (boxes.shape[0], boxes.shape[1]) != (scores.shape[0], scores.shape[2]):
+        raise ValueError(f"boxes of shape {boxes.shape} have no scores of shape {scores.shape}")
     limit = 0 if most is None else int(np.ravel(most)[0])
     overlap = np.float32(0 if iou_threshold is None else np.ravel(iou_threshold)[0])
     if not 0 <= overlap <= 1:

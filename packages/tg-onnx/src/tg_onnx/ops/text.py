@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,6 +9,11 @@ import numpy as np
 
 from tg_onnx.proto import Array
 from tg_onnx.registry import host_operator
+
+try:
+    import re2
+except ImportError:  # the extra "text"
+    re2 = None
 
 CASES = {"LOWER": str.lower, "UPPER": str.upper}
 
@@ -71,8 +75,17 @@ def string_normalizer(
 
 @host_operator("RegexFullMatch", since=20)
 def regex_full_match(x: Array, *, pattern: str) -> Array:
-    """Whether a pattern fits each string as a whole."""
-    expression = re.compile(pattern)
+    """Whether a pattern of RE2 fits each string as a whole.
+
+    A pattern comes with the model: it must not take more time than the strings are long, which
+    backtracking would. Raises `ValueError` for what is no pattern, and where RE2 is not installed.
+    """
+    if re2 is None:
+        raise ValueError("patterns need google-re2: pip install 'tg-onnx[text]'")
+    try:
+        expression = re2.compile(pattern)
+    except re2.error as error:
+        raise ValueError(f"{pattern!r} is no pattern of RE2: {error}") from None
     found = [expression.fullmatch(str(text)) is not None for text in x.reshape(-1)]
     return np.asarray(found, np.bool_).reshape(x.shape)
 
@@ -102,9 +115,10 @@ def tf_idf_vectorizer(
     counts = np.zeros((len(rows), width), np.float32)
     for place, row in enumerate(rows.tolist()):
         grams: Counter[tuple[object, ...]] = Counter()
-        for length in range(min_gram_length, max_gram_length + 1):
-            skips = max_skip_count if length > 1 else 0
-            for step in range(1, skips + 2):
+        for length in range(min_gram_length, min(max_gram_length, len(row)) + 1):
+            # grams that reach beyond the row are none
+            room = (len(row) - 1) // (length - 1) if length > 1 else 1
+            for step in range(1, min(max_skip_count + 1, room) + 1):
                 reach = step * (length - 1) + 1
                 grams.update(tuple(row[i : i + reach : step]) for i in range(len(row) - reach + 1))
         for gram, number in grams.items():
