@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
+import onnx
 import pytest
 from tg_onnx import ExportError, OnnxRunner, export
 from tg_tensor import Tensor, dtypes
@@ -154,3 +157,31 @@ def test_what_cannot_be_written_is_named(tmp_path):
     with pytest.raises(ExportError, match="to decide what it does"):
         export(lambda x: x.exp() if x.sum().item() == total else x.log(), [x], path)
     assert not path.exists()
+
+
+def test_threads_that_export_leave_the_methods_of_tensors_alone(tmp_path):
+    before = dict(vars(Tensor))
+    inside, others = threading.Event(), []
+
+    def convolved(x):
+        inside.set()
+        return x.conv2d(Tensor.ones(2, 3, 3, 3)).relu()
+
+    def work(number):
+        export(convolved, [Tensor.ones(1, 3, 5, 5)], tmp_path / f"{number}.onnx")
+
+    def compute():
+        inside.wait(10)
+        others.append(Tensor.ones(1, 3, 4, 4).conv2d(Tensor.ones(2, 3, 3, 3)).tolist())
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    threads += [threading.Thread(target=compute)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert dict(vars(Tensor)) == before
+    assert others == [[[[[27.0] * 2] * 2] * 2]]
+    for number in range(3):
+        model = onnx.load(tmp_path / f"{number}.onnx")
+        assert [node.op_type for node in model.graph.node].count("Conv") == 1

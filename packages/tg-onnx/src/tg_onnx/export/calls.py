@@ -7,6 +7,7 @@ note at their result: the operator to write instead of all that it was computed 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -240,20 +241,42 @@ def _placing(method: Callable[..., Any], notes: Notes) -> Callable[..., Any]:
 
 @contextmanager
 def noted_calls() -> Iterator[Notes]:
-    """The notes, by the nodes of results, of calls that are made inside."""
+    """The notes, by the nodes of results, of calls that this thread makes inside.
+
+    One thread at a time: the methods are those of all.
+    """
     notes: Notes = {}
-    before = dict(vars(Tensor))
-    for name, writer in WRITERS.items():
-        setattr(Tensor, name, _noting(getattr(Tensor, name), writer, notes))
-    Tensor.interpolate = _placing(Tensor.interpolate, notes)  # type: ignore[method-assign]
-    try:
-        yield notes
-    finally:
-        for name in (*WRITERS, "interpolate"):
-            if name in before:
-                setattr(Tensor, name, before[name])
-            else:
-                delattr(Tensor, name)
+    with _lock:
+        before = dict(vars(Tensor))
+        for name, writer in WRITERS.items():
+            method = getattr(Tensor, name)
+            setattr(Tensor, name, _of_this_thread(_noting(method, writer, notes), method))
+        resize = Tensor.interpolate
+        noting = _of_this_thread(_placing(resize, notes), resize)
+        Tensor.interpolate = noting  # type: ignore[method-assign]
+        try:
+            yield notes
+        finally:
+            for name in (*WRITERS, "interpolate"):
+                if name in before:
+                    setattr(Tensor, name, before[name])
+                else:
+                    delattr(Tensor, name)
+
+
+_lock = threading.RLock()
+
+
+def _of_this_thread(noting: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that takes notes where it is called by the thread that traces."""
+    tracing = threading.get_ident()
+
+    @wraps(plain)
+    def call(*arguments: Any, **named: Any) -> Any:
+        method = noting if threading.get_ident() == tracing else plain
+        return method(*arguments, **named)
+
+    return call
 
 
 def _noting(method: Callable[..., Any], writer: Writer, notes: Notes) -> Callable[..., Any]:
