@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-import onnx
 import pytest
 from tg_onnx import ExportError, OnnxRunner, export
+from tg_onnx.export.calls import noted_calls
 from tg_tensor import Tensor, dtypes
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -159,29 +159,39 @@ def test_what_cannot_be_written_is_named(tmp_path):
     assert not path.exists()
 
 
-def test_threads_that_export_leave_the_methods_of_tensors_alone(tmp_path):
+def test_traces_of_two_threads_leave_the_methods_of_tensors_alone():
     before = dict(vars(Tensor))
-    inside, others = threading.Event(), []
+    first_in, second_tries, second_in, first_out = (threading.Event() for _ in range(4))
 
-    def convolved(x):
-        inside.set()
-        return x.conv2d(Tensor.ones(2, 3, 3, 3)).relu()
+    def first():
+        with noted_calls():
+            first_in.set()
+            second_tries.wait(10)
+            # which it is not while this one is
+            second_in.wait(0.2)
+        first_out.set()
 
-    def work(number):
-        export(convolved, [Tensor.ones(1, 3, 5, 5)], tmp_path / f"{number}.onnx")
+    def second():
+        first_in.wait(10)
+        second_tries.set()
+        with noted_calls():
+            second_in.set()
+            first_out.wait(10)
 
-    def compute():
-        inside.wait(10)
-        others.append(Tensor.ones(1, 3, 4, 4).conv2d(Tensor.ones(2, 3, 3, 3)).tolist())
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-    threads += [threading.Thread(target=compute)]
+    threads = [threading.Thread(target=work) for work in (first, second)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert dict(vars(Tensor)) == before
-    assert others == [[[[[27.0] * 2] * 2] * 2]]
-    for number in range(3):
-        model = onnx.load(tmp_path / f"{number}.onnx")
-        assert [node.op_type for node in model.graph.node].count("Conv") == 1
+
+
+def test_what_other_threads_compute_is_not_noted():
+    x, weight = Tensor.ones(1, 3, 4, 4), Tensor.ones(2, 3, 3, 3)
+    with noted_calls() as notes:
+        thread = threading.Thread(target=x.conv2d, args=(weight,))
+        thread.start()
+        thread.join()
+        assert not notes
+        x.conv2d(weight)
+        assert [call.operator for call in notes.values()] == ["Conv"]
