@@ -7,10 +7,11 @@ from typing import Self
 
 from tg_uop.ir.ops import Ops
 from tg_uop.methods.arithmetic import Operand
-from tg_uop.methods.math import MathMixin, rounded_once
+from tg_uop.methods.math import rounded_once
+from tg_uop.methods.trigonometry import TrigonometryMixin
 
 
-class ActivationMixin(MathMixin):
+class ActivationMixin(TrigonometryMixin):
     """Activations by the names and defaults that PyTorch gives them."""
 
     __slots__ = ()
