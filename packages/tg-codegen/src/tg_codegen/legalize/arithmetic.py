@@ -74,6 +74,47 @@ def power_of_two(exponent: UOp, kind: FloatKind) -> UOp:
     return ((exponent << kind.mantissa) + kind.one_bits).bitcast(float_type)
 
 
+def times_power_of_two(value: UOp, shifted: UOp, kind: FloatKind) -> UOp:
+    """value * 2 ** n, where `shifted` is the whole number n plus `round_magic`.
+
+    The scale is applied in two halves, each a normal number, so that a subnormal result is rounded
+    just once. |n| is at most twice the bias.
+    """
+    _, int_type = kind.lanes(value.dtype.count)
+    exponent = shifted.bitcast(int_type) - kind.round_magic_bits
+    half = exponent >> 1
+    return (value * power_of_two(half, kind)) * power_of_two(exponent - half, kind)
+
+
+def scaled_by_power(node: UOp) -> tuple[UOp, UOp] | None:
+    """`value` and `shifted` of a node that `times_power_of_two` has made, None for any other.
+
+    Targets with an instruction for it write that instead, and the halves are never computed.
+    """
+    kind = KINDS.get(node.dtype.scalar())
+    if kind is None or node.op is not Ops.MUL or node.src[1].op is not Ops.BITCAST:
+        return None
+    inner = node.src[0]
+    if inner.op is not Ops.MUL or inner.src[1].op is not Ops.BITCAST:
+        return None
+    value = inner.src[0]
+    shifted = _shifted_exponent(inner.src[1].src[0], kind)
+    if shifted is None or times_power_of_two(value, shifted, kind) is not node:
+        return None
+    return value, shifted
+
+
+def _shifted_exponent(bits: UOp, kind: FloatKind) -> UOp | None:
+    """What half the exponent in the encoding `bits` was taken from."""
+    path = (Ops.ADD, Ops.SHL, Ops.SHR, Ops.SUB, Ops.BITCAST)
+    node = bits
+    for op in path:
+        if node.op is not op:
+            return None
+        node = node.src[0]
+    return node if node.dtype.scalar() is kind.float_type else None
+
+
 def exact_product_error(a: UOp, b: UOp, product: UOp, kind: FloatKind, caps: Capabilities) -> UOp:
     """a * b - product, where `product` is the rounded one: exact.
 

@@ -21,8 +21,8 @@ from tg_codegen.legalize.arithmetic import (
     exact_product_error,
     multiply_add,
     polynomial,
-    power_of_two,
     smaller,
+    times_power_of_two,
 )
 from tg_codegen.target.caps import Capabilities
 
@@ -84,22 +84,14 @@ def _natural_factors(x: UOp, kind: FloatKind) -> tuple[UOp, float, float] | None
 
 
 def _exp2_sum(x: UOp, addend: UOp | None, kind: FloatKind, caps: Capabilities) -> UOp:
-    """2 ** (x + addend) with a tiny addend and x within the limits.
-
-    The scale is applied in two halves, each a normal number, so that a subnormal result is rounded
-    just once.
-    """
-    _, int_type = kind.lanes(x.dtype.count)
+    """2 ** (x + addend) with a tiny addend and x within the limits."""
     shifted = x + kind.round_magic
     whole = shifted - kind.round_magic
     rest = x - whole if addend is None else (x - whole) + addend
     coefficients = EXP2_SINGLE if kind is SINGLE else EXP2_DOUBLE
     series = polynomial(rest, coefficients, caps)
     mantissa = multiply_add(series, rest, rest.ufix(1.0), caps)
-    exponent = shifted.bitcast(int_type) - kind.round_magic_bits
-    half = exponent >> 1
-    scaled = mantissa * power_of_two(half, kind)
-    return scaled * power_of_two(exponent - half, kind)
+    return times_power_of_two(mantissa, shifted, kind)
 
 
 # *** log2(x) ***

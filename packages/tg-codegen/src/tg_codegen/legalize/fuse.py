@@ -9,6 +9,7 @@ from __future__ import annotations
 from tg_uop import AddrSpace, Ops, PtrDType, UOp
 from tg_uop.ir.substitute import rebuilt
 
+from tg_codegen.legalize.arithmetic import scaled_by_power
 from tg_codegen.legalize.rebuild import ordered
 from tg_codegen.target.caps import Capabilities
 
@@ -55,10 +56,13 @@ def _rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
 
 
 def _fused(node: UOp, src: tuple[UOp, ...]) -> UOp:
-    """a * b + c; of two products the second stays one, as the first to be summed."""
+    """a * b + c; of two products the second stays one, as the first to be summed.
+
+    A product with a power of two is exact, and some targets have an instruction of its own for it.
+    """
     left, right = src
-    if right.op is Ops.MUL:
+    if right.op is Ops.MUL and scaled_by_power(right) is None:
         return right.src[0].alu(Ops.MULACC, right.src[1], left)
-    if left.op is Ops.MUL:
+    if left.op is Ops.MUL and scaled_by_power(left) is None:
         return left.src[0].alu(Ops.MULACC, left.src[1], right)
     return _rebuilt(node, src)

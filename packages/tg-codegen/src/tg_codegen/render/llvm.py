@@ -23,6 +23,7 @@ from tg_codegen.render.llvm_memory import (
     render_store,
 )
 from tg_codegen.render.llvm_ops import ELEMENTWISE
+from tg_codegen.render.llvm_scale import render_scaling
 from tg_codegen.render.llvm_tiles import render_tile_product
 from tg_codegen.render.llvm_types import literal, type_name
 from tg_codegen.render.prefetch import streamed_accesses
@@ -49,17 +50,20 @@ class LLVMRenderer(Renderer):
 
         Raises `UnsupportedError` for an operation that has no instruction here.
         """
-        kernel = _Kernel(info, str(self.target), streamed_accesses(linear_uops))
+        kernel = _Kernel(info, str(self.target), streamed_accesses(linear_uops), self.cpu)
         for node in linear_uops:
             kernel.write(node)
-        return kernel.module(self.cpu)
+        return kernel.module()
 
 
 class _Kernel:
     """One kernel while it is written."""
 
-    def __init__(self, info: ProgramInfo, target: str, streamed: frozenset[UOp]) -> None:
+    def __init__(
+        self, info: ProgramInfo, target: str, streamed: frozenset[UOp], cpu: CpuDescription
+    ) -> None:
         self.info = info
+        self.cpu = cpu
         self.target = target
         self.streamed = streamed
         self.body = Body()
@@ -70,6 +74,7 @@ class _Kernel:
         self.open_loops: dict[UOp, str] = {}
         self.open_branches: dict[UOp, str] = {}
         self.has_vectors = False
+        self.has_scaling = {"avx512f", "avx512vl"} <= cpu.enabled
 
     def write(self, node: UOp) -> None:
         """Append the instructions of one node."""
@@ -80,6 +85,11 @@ class _Kernel:
         if op in GroupOp.Constant:
             body.values[node] = literal(node)
             return
+        if op is Ops.MUL and self.has_scaling:
+            scaled = render_scaling(body, node)
+            if scaled is not None:
+                body.values[node] = scaled
+                return
         elementwise = ELEMENTWISE.get(op)
         if elementwise is not None:
             body.values[node] = elementwise(body, node)
@@ -244,8 +254,9 @@ class _Kernel:
 
     # *** the whole ***
 
-    def module(self, cpu: CpuDescription) -> str:
+    def module(self) -> str:
         """The text of the module."""
+        cpu = self.cpu
         name = self.info.function_name
         body = self.body
         # no library is linked: loops must not become calls of memset and memcpy

@@ -32,13 +32,14 @@ loop1:
   %v28 = shl <8 x i32> %v27, splat (i32 23)
   %v29 = add <8 x i32> %v28, splat (i32 1065353216)
   %v30 = bitcast <8 x i32> %v29 to <8 x float>
-  %v31 = fmul <8 x float> %v26, %v30
-  store <8 x float> %v31, ptr %v4, align 4
+  %v31 = fsub <8 x float> %v11, splat (float 0x4168000000000000)
+  %v32 = call <8 x float> @llvm.x86.avx512.mask.scalef.ps.256(<8 x float> %v19, <8 x float> %v31, <8 x float> %v19, i8 -1)
+  store <8 x float> %v32, ptr %v4, align 4
   br label %latch1
 latch1:
   %next1 = add nuw nsw i32 %v2, 1
-  %v32 = icmp slt i32 %next1, 8
-  br i1 %v32, label %loop1, label %done1, !llvm.loop !2
+  %v33 = icmp slt i32 %next1, 8
+  br i1 %v33, label %loop1, label %done1, !llvm.loop !2
 done1:
   ret void
 }
@@ -51,6 +52,7 @@ define void @exponential(ptr %args, i64 %core_id) #1 {
   ret void
 }
 declare <8 x float> @llvm.fma.v8f32(<8 x float>, <8 x float>, <8 x float>)
+declare <8 x float> @llvm.x86.avx512.mask.scalef.ps.256(<8 x float>, <8 x float>, <8 x float>, i8)
 attributes #0 = { alwaysinline nounwind "no-builtins" "prefer-vector-width"="512" }
 attributes #1 = { nounwind "no-builtins" "prefer-vector-width"="512" }
 !0 = !{!"llvm.loop.unroll.disable"}
