@@ -43,6 +43,26 @@ def test_matmul_with_bias_and_activation() -> None:
     check((x @ w + c).relu(), np.maximum(a @ b + d, 0), 1)
 
 
+@pytest.mark.parametrize("steps", [40, 300])
+def test_products_of_one_factor_are_a_kernel_each(steps: int) -> None:
+    """Each has tiles of its own: what they share is read from a cache anyway."""
+    x, a = data(24, steps)
+    v, b = data(steps, 32)
+    w, c = data(steps, 32)
+    GlobalCounters.reset()
+    first, second = Tensor.realize(x @ v, x @ w), x @ w
+    assert GlobalCounters.kernel_count == 2
+    np.testing.assert_allclose(first.numpy(), a @ b, rtol=1e-4, atol=1e-4)
+    check((x @ v).relu() * second, np.maximum(a @ b, 0) * (a @ c), 2)
+
+
+def test_small_products_of_one_factor_share_a_kernel() -> None:
+    x, a = data(4, 8)
+    v, b = data(8, 16)
+    w, c = data(8, 16)
+    check((x @ v).relu() * (x @ w), np.maximum(a @ b, 0) * (a @ c), 1)
+
+
 def test_convolution_with_bias_and_activation() -> None:
     x, _ = data(2, 3, 8, 8)
     w, _ = data(4, 3, 3, 3)

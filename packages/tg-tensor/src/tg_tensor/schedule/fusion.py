@@ -19,7 +19,7 @@ from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
 from tg_tensor.schedule.indexing import MOVEMENTS, Access, Indexer
 from tg_tensor.schedule.looping import is_looping
 from tg_tensor.schedule.padding import border_of, runs_along, shifted, slides_along
-from tg_tensor.schedule.products import widened_factors
+from tg_tensor.schedule.products import is_contraction, widened_factors
 from tg_tensor.schedule.transposed import steps_across
 from tg_tensor.schedule.waits import only_waits
 
@@ -67,7 +67,8 @@ class Root:
     reduce_loops: tuple[UOp, ...] = ()
     depth: int = 0
     is_product: bool = False
-    """Whether a matrix unit may compute it, which takes one product a kernel."""
+    """Whether it sums many products, which takes tiles of registers, or a matrix unit, of its own:
+    one such sum a kernel."""
 
     @property
     def loops(self) -> tuple[UOp, ...]:
@@ -232,6 +233,8 @@ class Planner:
         steps = count(self.indexer.shape(node.src[0])) // rows
         if rows * steps <= KERNEL_WORK and demand.root.reduces < MOST_REDUCES and self.fuse_rows:
             return False
+        if is_contraction(node, self.indexer):
+            return True
         return not self.fuse_rows or rows < FEW_ROWS or not SHORT_ROW <= steps <= LONG_ROW
 
     def _uses_all_loops(self, demand: Demand, context: Context) -> bool:
@@ -405,7 +408,12 @@ class Planner:
         if loops and not self.costs[node].constant:
             demand.root.reduces += 1
             demand.root.reduce_loops += loops
+            demand.root.is_product |= self._is_long_contraction(node)
         self._demand(node.src[0], Demand(demand.root, access), inner)
+
+    def _is_long_contraction(self, node: UOp) -> bool:
+        is_long = count(self.indexer.shape(node.src[0])) > KERNEL_WORK
+        return is_long and is_contraction(node, self.indexer)
 
     def _demand(self, node: UOp, demand: Demand, context: Context) -> None:
         if node.op in SCALARS:

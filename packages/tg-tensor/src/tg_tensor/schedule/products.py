@@ -1,10 +1,13 @@
-"""Find the conversions that a tensor core makes unnecessary."""
+"""Find sums of products, and the conversions that a tensor core makes unnecessary for them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from tg_uop import DType, GroupOp, Ops, UOp
+
+from tg_tensor.schedule.affine import count
+from tg_tensor.schedule.indexing import Indexer
 
 
 def widened_factors(
@@ -25,6 +28,22 @@ def widened_factors(
         if all(_is_widening(factor, products) for factor in factors):
             found.update(factors)
     return frozenset(found)
+
+
+def is_contraction(node: UOp, indexer: Indexer) -> bool:
+    """Whether a node sums products whose factors are each read for many results: a matmul.
+
+    Where a factor is as large as all products (a product with a vector), memory is what limits.
+    """
+    if node.op is not Ops.REDUCE or node.reduce_op is not Ops.ADD:
+        return False
+    value = _unmoved(node.src[0])
+    while value.op is Ops.CAST:
+        value = _unmoved(value.src[0])
+    if value.op is not Ops.MUL:
+        return False
+    terms = count(indexer.shape(value))
+    return all(count(indexer.shape(_unmoved(factor))) < terms for factor in value.src)
 
 
 def _unmoved(node: UOp) -> UOp:
