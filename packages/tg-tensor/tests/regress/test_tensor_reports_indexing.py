@@ -283,7 +283,6 @@ def test_one_axis_selected_twice() -> None:
         (1.5, TypeError),
         (slice(0, 2, 0), ValueError),
         (slice(0.5, 2), TypeError),
-        ((None, True), IndexError),
         ((..., ...), (IndexError, ValueError)),
         ([True, False], (IndexError, ValueError)),
         (np.array([0.5, 1.0]), (TypeError, IndexError)),

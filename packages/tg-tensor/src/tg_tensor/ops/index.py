@@ -7,6 +7,7 @@ load at `index`; an index outside of its axis meets no j and reads 0.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Self
 
 import numpy as np
@@ -47,13 +48,36 @@ class IndexOps(TensorMovementOps):
         plain = plain_items(index, self.ndim)
         if plain is not None:
             return self._seen_as(basic_view(self.uop, plain), INDEX, plain)
-        if isinstance(index, bool | np.bool_) or (_is_mask(index) and index.ndim == 0):  # type: ignore[attr-defined]
-            return self.unsqueeze(0)[self._index_item(index).reshape((1,))]  # type: ignore[attr-defined]
-        items = self._index_items(index)
+        source, index = self._with_axes_of_bools(index)
+        items = source._index_items(index)
         if not any(isinstance(item, IndexOps) for item in items):
             return self._seen_as(basic_view(self.uop, items), INDEX, tuple(items))
-        view, positions, indices, front = self._lookup_parts(items)
+        view, positions, indices, front = source._lookup_parts(items)
         return view._looked_up(positions, indices, front)
+
+    def _with_axes_of_bools(self, index: object) -> tuple[Self, object]:
+        """This and the index, with an axis of size 1 for each bool without axes.
+
+        NumPy counts such a bool as a position on an axis that it adds: True is the one element
+        there, False is none.
+        """
+        given = index if isinstance(index, tuple) else (index,)
+        if not any(map(_is_bool, given)):
+            return self, index
+        raw = [self._index_item(item) for item in given]
+        shape: list[int] = []
+        items: list[object] = []
+        axis = 0
+        for item in expand_ellipsis(tuple(raw), self.shape, [_width(item) for item in raw]):
+            if isinstance(item, IndexOps) and _is_bool(item):
+                shape.append(1)
+                items.append(self._host_index(np.arange(int(bool(item.numpy())))))
+                continue
+            width = _width(item)
+            shape.extend(self.shape[axis : axis + width])
+            items.append(item)
+            axis += width
+        return self.reshape(tuple(shape)), tuple(items)
 
     def _index_items(self, index: object) -> list[object]:
         """One item an axis, with lists and arrays as Tensors and masks as positions."""
@@ -64,12 +88,6 @@ class IndexOps(TensorMovementOps):
         result: list[object] = []
         axis = 0
         for item in items:
-            if isinstance(item, IndexOps) and item.dtype.is_bool and not item.ndim:
-                raise IndexRangeError(
-                    index=given,
-                    shape=self.shape,
-                    reason="a single bool stands alone as an index, or has axes",
-                )
             if isinstance(item, IndexOps) and item.dtype.is_bool:
                 result.extend(self._mask_positions(item, axis))
                 axis += item.ndim
@@ -79,17 +97,17 @@ class IndexOps(TensorMovementOps):
         return result
 
     def _index_item(self, item: object) -> object:
-        if isinstance(item, list | tuple | np.ndarray) or (
+        if isinstance(item, list | tuple | range | np.ndarray) or (
             isinstance(item, np.generic) and not isinstance(item, np.integer)
         ):
             array = np.array(item)
-            if array.size == 0 and isinstance(item, list | tuple):
+            if array.size == 0 and isinstance(item, list | tuple | range):
                 array = array.astype(np.int32)
             return self._host_index(array)
-        if isinstance(item, np.integer):
-            return int(item)
         if isinstance(item, bool):
             return self._host_index(np.array(item))
+        if not isinstance(item, int | IndexOps | UOp) and hasattr(type(item), "__index__"):
+            return operator.index(item)  # type: ignore[arg-type]
         if isinstance(item, IndexOps) and not (item.dtype.is_int or item.dtype.is_bool):
             raise IndexDTypeError(
                 what="index",
@@ -231,9 +249,10 @@ class IndexOps(TensorMovementOps):
         if masks and len(given) == 1 and (masks[0].ndim == 0 or _fits_everywhere(target)):
             self._write_mask(masks[0], target)  # type: ignore[arg-type]
             return
-        items = self._index_items(index)
+        place, index = self._with_axes_of_bools(index)
+        items = place._index_items(index)
         if any(isinstance(item, IndexOps) for item in items):
-            self._write_lookup(items, target)
+            place._write_lookup(items, target)
             return
         self._write_view(items, target)
 
@@ -305,6 +324,13 @@ def _is_int(item: object) -> bool:
 
 def _is_mask(item: object) -> bool:
     return isinstance(item, IndexOps) and item.dtype.is_bool
+
+
+def _is_bool(item: object) -> bool:
+    """Whether an item is one bool, without axes."""
+    if isinstance(item, np.ndarray | IndexOps):
+        return item.ndim == 0 and item.dtype in (np.bool_, dtypes.bool)
+    return isinstance(item, bool | np.bool_)
 
 
 def _width(item: object) -> int:
