@@ -91,6 +91,9 @@ class GraphRunner(Protocol):
 class Allocator(ABC):
     """Memory of one device."""
 
+    has_contents = False
+    """Whether memory holds data before anything is written to it, as a file does."""
+
     def __init__(self, device: str) -> None:
         self.device = device
 

@@ -24,8 +24,8 @@ class DataError(TgError, ValueError):
         return f"{text}; {self.hint}" if self.hint else text
 
 
-class ElementCountError(TgError, ValueError):
-    """A Tensor that must have one element and has more or fewer."""
+class ElementCountError(TgError, RuntimeError, ValueError):
+    """A Tensor that must have one element and has more or fewer; PyTorch: `RuntimeError`."""
 
     def __init__(self, *, what: str, shape: Sequence[object]) -> None:
         self.what = what
@@ -99,8 +99,8 @@ class UnknownModeError(ArgumentError, NotImplementedError):
     """A mode by a name that there is not; PyTorch has a `NotImplementedError` here."""
 
 
-class AssignError(TgError, ValueError):
-    """A value that cannot be written into a Tensor in place."""
+class AssignError(TgError, RuntimeError, ValueError):
+    """A value that cannot be written into a Tensor in place; others raise a `RuntimeError` here."""
 
     def __init__(self, *, target: str, value: str, reason: str, hint: str = "") -> None:
         self.target = target

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+from tg_runtime import Device
 from tg_uop import DType, Ops, UOp, dtypes
 from tg_uop.dtype.value import const_value
 from tg_uop.ir.args import CallArg
@@ -23,6 +24,7 @@ from tg_tensor.engine.buffers import buffer_of
 from tg_tensor.engine.promises import promise
 from tg_tensor.errors import DataError, GradientError
 from tg_tensor.interop.arrays import array_of_any
+from tg_tensor.interop.files import write_file
 from tg_tensor.interop.numpy import node_of_array, node_of_bytes, node_of_list
 from tg_tensor.multi.shard import (
     device_names,
@@ -33,6 +35,7 @@ from tg_tensor.multi.shard import (
 )
 from tg_tensor.ops.axis_names import AxisNameOps
 from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors, number
+from tg_tensor.ops.views import is_in_file, names_place
 from tg_tensor.realize import realize, schedule
 from tg_tensor.training import Trains, train
 
@@ -41,7 +44,8 @@ class Tensor(AxisNameOps, metaclass=Trains):
     """A value with shape, dtype and device that is computed when it is needed.
 
     `data` may be a number, nested lists, bytes, a NumPy array (all copied), another library's array
-    (DLPack or `__array__`), a node, a path (a Tensor of the file's bytes on DISK), or None (empty).
+    (DLPack or `__array__`), a node (of memory after a write: other Tensors of that memory see the
+    write too), a path (a Tensor of the file's bytes on DISK), or None (empty).
     Raises `DataError` for anything else.
     """
 
@@ -56,6 +60,8 @@ class Tensor(AxisNameOps, metaclass=Trains):
     ) -> None:
         wanted = None if dtype is None else to_dtype(dtype)
         made = _node_of(data, device, wanted)
+        if isinstance(data, UOp) and data.op is Ops.AFTER:
+            _follow_write(data)
         self._adopt(made, requires_grad)
 
     @classmethod
@@ -103,12 +109,15 @@ class Tensor(AxisNameOps, metaclass=Trains):
         self.requires_grad = requires_grad
         return self
 
-    def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
+    def gradient(
+        self, *targets: Self, gradient: Self | None = None, materialize_grads: bool = False
+    ) -> list[Self]:
         """The gradients of this with respect to `targets`, which it depends on.
 
         `gradient` is what flows in; without it this must be one float. Gradients are Tensors like
         others and can be differentiated again. Raises `GradientError` when there is no path to a
-        target, `ElementCountError` without `gradient` for several elements.
+        target, unless `materialize_grads` asks for zeros there; `ElementCountError` without
+        `gradient` for several elements.
         """
         seed = self._incoming(gradient)
         found = gradients(self.uop, seed, [t.uop for t in targets])
@@ -116,12 +125,15 @@ class Tensor(AxisNameOps, metaclass=Trains):
         results = []
         for position, target in enumerate(targets):
             flowing = found.get(target.uop)
+            if flowing is None and materialize_grads:
+                flowing = target.zeros_like().uop
             if flowing is None:
                 raise GradientError(
                     op="gradient",
                     reason=f"the value does not depend on target {position}",
                     hint="build the value from the target itself, without detach; what was "
-                    "computed before keeps its graph only where a Tensor requires a gradient",
+                    "computed before keeps its graph only where a Tensor requires a gradient; "
+                    "materialize_grads=True gives zeros",
                 )
             results.append(self._of(flowing))
         return results
@@ -167,6 +179,14 @@ class Tensor(AxisNameOps, metaclass=Trains):
         return self
 
     checkpoint = staticmethod(checkpoint)
+
+    # *** files ***
+
+    def _write_file(self, place: UOp, value: UOp, where: UOp | None) -> None:
+        stored = _off_file(value)
+        if where is not None:
+            stored = _off_file(where).where(stored, _off_file(place))
+        write_file(place, self._of(stored).contiguous().realize().uop)
 
     # *** devices ***
 
@@ -317,6 +337,24 @@ def apply_replacements(replaced: dict[UOp, UOp]) -> None:
 def _other_uops(wanted: list[UOp]) -> list[UOp]:
     known = set(wanted)
     return [t.uop for t in live_tensors() if t.uop not in known]
+
+
+def _follow_write(node: UOp) -> None:
+    """Let the Tensors that are some memory see a write to it that a user wrote down in nodes.
+
+    Who gives `uop.after(view.store(value))` to a Tensor writes to the memory of those Tensors,
+    which hold no values from before, as views of it and results do.
+    """
+    before = node.src[0]
+    if names_place(before):
+        for tensor in live_tensors():
+            if tensor.uop is before and tensor._origin is None:
+                tensor.uop = node
+
+
+def _off_file(node: UOp) -> UOp:
+    """A value where kernels can read it."""
+    return node.copy_to_device(Device.DEFAULT) if is_in_file(node) else node
 
 
 def _state(node: UOp) -> str:

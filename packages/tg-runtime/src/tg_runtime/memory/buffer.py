@@ -317,6 +317,8 @@ class Buffer:
             return self._memory
         if self._base is not None and self._base._memory is not None:
             return self.allocate()._require()
+        if self._allocator_of(self.device).has_contents:
+            return self.allocate()._require()
         raise BufferUseError(
             attempted=attempted, buffer=str(self), reason="nothing was written to it yet"
         )

@@ -42,8 +42,6 @@ class ConvertOps(PlaceOps):
                 hint="reshape(1) first",
             )
         node = self.uop.bitcast(wanted)
-        if wanted.itemsize != self.dtype.itemsize:
-            return self._of(node)
         return self._seen_as(node, Ops.BITCAST, (wanted,))
 
     def is_floating_point(self) -> Truth:

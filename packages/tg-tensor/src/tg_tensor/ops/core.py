@@ -11,7 +11,7 @@ import math
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 from tg_uop import DType, Ops, UOp, dtypes
@@ -24,10 +24,21 @@ from tg_uop.origin import user_line
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.errors import DataError, GradientError
-from tg_tensor.ops.views import WRITABLE_VIEWS, Step, in_memory, names_place, viewed, written
+from tg_tensor.ops.views import (
+    WRITABLE_VIEWS,
+    Step,
+    in_memory,
+    is_in_file,
+    names_place,
+    viewed,
+    written,
+)
 
 Scalar = int | float
 """A Python number (bool included): it takes its dtype from what stands beside it."""
+
+Line: TypeAlias = "list[tuple[TensorCore | None, Step]]"
+"""What a view was taken from, nearest first, each with the step from there; None where gone."""
 
 _COMPARISONS = GroupOp.Comparison
 _BOOL = dtypes.bool
@@ -165,9 +176,9 @@ class TensorCore(ReduceMixin):
 
     # *** writing ***
 
-    def _origins(self) -> list[tuple[TensorCore | None, Step]]:
+    def _origins(self) -> Line:
         """What this is a view of, nearest first, each with the step from there; None where gone."""
-        found: list[tuple[TensorCore | None, Step]] = []
+        found: Line = []
         origin = self._origin
         while origin is not None:
             reference, op, arg, origin = origin
@@ -182,10 +193,13 @@ class TensorCore(ReduceMixin):
         The same place of what this is a view of is written too. Raises `GradientError` where only
         a part of a Tensor that requires a gradient would change.
         """
+        if is_in_file(self.uop):
+            self._write_file(viewed(self.uop, steps), value, where)
+            return
         above = self._origins()
-        _refuse_leaves([self] if steps else [], [tensor for tensor, _ in above])
+        _refuse_leaves([self] if steps else [], above)
         # the outermost first: what is seen through it is a view of what it becomes
-        line: list[tuple[TensorCore | None, Step]] = [(self, _AGAIN), *above]
+        line: Line = [(self, _AGAIN), *above]
         _give_memory([tensor for tensor, _ in line if tensor is not None])
         down = [*(step for _, step in reversed(above)), *steps]
         seen: UOp | None = None
@@ -206,6 +220,10 @@ class TensorCore(ReduceMixin):
             down = down[1:]
         if not steps and where is None and not names_place(self.uop):
             self.uop = value
+
+    def _write_file(self, place: UOp, value: UOp, where: UOp | None) -> None:
+        """Write `value`, or some of its elements, to the part of a file that `place` sees."""
+        raise NotImplementedError
 
     # *** values on the host ***
 
@@ -330,7 +348,7 @@ class TensorCore(ReduceMixin):
 
     def detach(self) -> Self:
         """The same values, through which no gradient flows."""
-        return self._of(self.uop.detach())
+        return self._seen_as(self.uop.detach(), Ops.DETACH)
 
     def contiguous(self, *args: object, **kwargs: object) -> Self:
         """The same values in memory of their own, in order of the shape."""
@@ -483,8 +501,16 @@ def _give_memory(line: Sequence[TensorCore]) -> None:
             tensor.uop = tensor.uop.substitute({shared: own})
 
 
-def _refuse_leaves(parts: Sequence[TensorCore], wholes: Sequence[TensorCore | None]) -> None:
-    """Refuse a write to a part of a Tensor that requires a gradient: a value that training sets."""
+def _refuse_leaves(parts: Sequence[TensorCore], above: Line) -> None:
+    """Refuse a write to a part of a Tensor that requires a gradient: a value that training sets.
+
+    Through `detach` it can be written, as what is seen there has no gradient.
+    """
+    wholes: list[TensorCore | None] = []
+    for tensor, (op, _) in above:
+        if op is Ops.DETACH:
+            break
+        wholes.append(tensor)
     if any(t is not None and t.requires_grad for t in (*parts, *wholes)):
         raise GradientError(
             op="a write to a part of a Tensor that requires a gradient",

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from tg_runtime import Buffer
+from tg_runtime import Buffer, Device
 from tg_uop import GroupOp, Ops, UOp, dtypes
 
 from tg_tensor.engine.buffers import memory_of_value
@@ -17,6 +17,7 @@ from tg_tensor.interop.numpy import array_of_bytes, numpy_dtype
 from tg_tensor.multi.rules import split_value
 from tg_tensor.multi.value import Sharded
 from tg_tensor.ops.hashing import HashOps
+from tg_tensor.ops.views import is_in_file
 
 Nested = int | float | bool | list["Nested"]
 
@@ -43,7 +44,10 @@ class HostOps(HashOps):
         """The memory of the values, in order of the shape, on one device."""
         tensor = self if isinstance(self.device, str) else self.to(self.device[0])
         tensor = tensor.realize()
-        if _constant_of(tensor.uop) is not None or not _in_one_piece(tensor.uop):
+        if is_in_file(tensor.uop) and not _in_one_piece(tensor.uop):
+            # a file runs no kernels
+            tensor = tensor.to(Device.DEFAULT).realize()
+        elif _constant_of(tensor.uop) is not None or not _in_one_piece(tensor.uop):
             tensor = self._of(
                 UOp(Ops.CONTIGUOUS, self.dtype, (tensor.uop,), "own memory")
             ).realize()

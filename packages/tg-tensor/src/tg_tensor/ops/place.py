@@ -9,7 +9,7 @@ from tg_uop.plain import plain
 from tg_tensor.errors import AssignError
 from tg_tensor.ops.core import check_room
 from tg_tensor.ops.random import RandomOps
-from tg_tensor.ops.views import repeats_memory
+from tg_tensor.ops.views import is_in_file, repeats_memory
 
 
 class PlaceOps(RandomOps):
@@ -21,8 +21,9 @@ class PlaceOps(RandomOps):
         """Write `x`, broadcast to this shape, into the memory of this Tensor, when it is needed.
 
         Of a view, what it was taken from is written; other Tensors keep their values. A lazy value
-        has no memory yet and just becomes `x`. A number takes this dtype. Raises `AssignError` when
-        shape, dtype or device do not fit, or when this repeats elements of memory.
+        has no memory yet and just becomes `x`. Numbers, lists and arrays take this dtype; a
+        file (DISK) takes values of every device, at once. Raises `AssignError` when shape, dtype
+        or device do not fit, or when this repeats elements of memory.
         """
         value = self._assigned_value(x)
         is_view = not (self._origins() or getattr(self, "_borrows", False))
@@ -41,13 +42,17 @@ class PlaceOps(RandomOps):
         if isinstance(x, int | float):
             check_room(x, self.dtype)
             return self.const_like(x)
-        value = x if isinstance(x, type(self)) else self._lift(x, self.device)
+        if isinstance(x, type(self)):
+            value = x
+        else:
+            device = None if is_in_file(self.uop) else self.device
+            value = self._lift(x, device).cast(self.dtype)
         reason = ""
         if value.dtype is not self.dtype:
             reason, hint = "the dtypes differ", "cast the value first"
         elif not _fits(value.shape, self.shape):
             reason, hint = "the shapes differ", "reshape or expand the value first"
-        elif value.uop._device not in (None, self.uop._device):
+        elif value.uop._device not in (None, self.uop._device) and not is_in_file(self.uop):
             reason, hint = "the devices differ", "move the value with .to() first"
         if reason:
             raise AssignError(

@@ -19,7 +19,7 @@ INDEX = Ops.INDEX
 """The op of a step that is an index: its arg has one item an axis, and None for each new one."""
 
 Step = tuple[Ops, tuple[object, ...]]
-"""How a view is taken: a writable movement op, BITCAST, NOOP (the same again) or INDEX."""
+"""How a view is taken: a movement op, BITCAST, DETACH, NOOP (the same again) or INDEX."""
 
 _PLACES = frozenset((Ops.BUFFER, Ops.BUFFER_VIEW, Ops.PARAM, Ops.MULTI))
 # an element of memory may appear once only in what is written to
@@ -42,6 +42,12 @@ def below_effects(node: UOp) -> UOp:
     if node is not below:
         _below[node] = below
     return below
+
+
+def is_in_file(node: UOp) -> bool:
+    """Whether the bytes of a file are the memory of a value."""
+    device = node._device
+    return isinstance(device, str) and device.startswith("DISK")
 
 
 def names_place(node: UOp) -> bool:
@@ -78,6 +84,8 @@ def viewed(node: UOp, steps: Sequence[Step]) -> UOp:
             node = basic_view(node, arg)
         elif op is Ops.BITCAST:
             node = node.bitcast(arg[0])  # type: ignore[arg-type]
+        elif op is Ops.DETACH:
+            node = node.detach()
         elif op is not Ops.NOOP:
             node = node._movement(op, arg)
     return node
@@ -98,10 +106,14 @@ def written(node: UOp, steps: Sequence[Step], value: UOp) -> UOp:
     Memory is written in place. A lazy value becomes another, or gets memory when only a part of
     it is written.
     """
-    if any(op is Ops.BITCAST for op, _ in steps):
-        # the bytes are the same, whichever type they are written as
-        steps = [step for step in steps if step[0] is not Ops.BITCAST]
-        value = value.bitcast(node.dtype)
+    steps = [step for step in steps if step[0] is not Ops.DETACH]
+    for position, (op, arg) in enumerate(steps):
+        if op is Ops.BITCAST:
+            # the bytes are the same, whichever type they are written as
+            before = viewed(node, steps[:position])
+            seen = before.bitcast(arg[0])  # type: ignore[arg-type]
+            contents = written(seen, steps[position + 1 :], value).bitcast(before.dtype)
+            return written(node, steps[:position], contents)
     if 0 in value.shape:
         return node
     if not names_place(node):

@@ -298,7 +298,11 @@ class _Builder:
         """Values seen as another dtype (BUFFER_VIEW) lie where the value below lies."""
         self.places = dict(self.memory)
         for view in plan.demands:
-            if view.op is Ops.BUFFER_VIEW and memory_of(view, self.memory) in self.memory:
+            if view.op is not Ops.BUFFER_VIEW:
+                continue
+            # what was written is the memory below
+            is_written = view.src[0].op is Ops.AFTER
+            if is_written or memory_of(view, self.memory) in self.memory:
                 self.places[view] = self._argument(view)
 
     def _call(

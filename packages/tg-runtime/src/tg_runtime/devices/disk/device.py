@@ -91,6 +91,8 @@ class MappedFile:
 class DiskAllocator(Allocator):
     """The bytes of one file; every allocation starts at its beginning."""
 
+    has_contents = True
+
     def __init__(self, device: str, path: str) -> None:
         super().__init__(device)
         self.path = path
