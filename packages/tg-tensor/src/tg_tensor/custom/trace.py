@@ -25,7 +25,7 @@ from tg_tensor.jit.containers import (
 from tg_tensor.jit.guards import without_values
 from tg_tensor.jit.modes import current_modes
 from tg_tensor.jit.proxies import Placeholder
-from tg_tensor.jit.settings import Setting, settings_of
+from tg_tensor.jit.settings import CalledFunction, Setting, settings_of
 from tg_tensor.jit.watch import Reached, reached_tensors, roots_of, roots_of_arguments
 from tg_tensor.ops.random import RandomOps
 
@@ -54,7 +54,7 @@ class Trace:
     written: tuple[int, ...]
     foreign: tuple[UOp, ...]
     is_reusable: bool
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[Setting | CalledFunction, ...] = ()
 
     def fits(self) -> bool:
         """Whether what it reaches from outside is there, in the shape that it had, and the

@@ -25,7 +25,7 @@ from tg_tensor.jit.outside import (
 )
 from tg_tensor.jit.proxies import Placeholder, Proxies
 from tg_tensor.jit.replay import SINGLE, Captured
-from tg_tensor.jit.settings import Setting, settings_of
+from tg_tensor.jit.settings import CalledFunction, Setting, settings_of
 from tg_tensor.jit.watch import Reached, Watch, moved_meanwhile, reached_tensors, roots_of
 from tg_tensor.ops.core import live_tensors
 from tg_tensor.realize import recorders
@@ -139,7 +139,7 @@ class Recording:
         values: Mapping[str, int],
         reached: Sequence[Reached],
         everything: Sequence[TensorLike],
-        settings: Sequence[Setting],
+        settings: Sequence[Setting | CalledFunction],
     ) -> Captured:
         buffers = [n for view in views for n in view.toposort() if n.op is Ops.BUFFER]
         is_single = len(produced) == 1 and result is produced[0]

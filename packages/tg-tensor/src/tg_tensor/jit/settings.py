@@ -37,12 +37,49 @@ class Setting(NamedTuple):
         return f"{self.path} was {_shown(self.value)}, now it is {_shown(self.now())}"
 
 
-def settings_of(function: object, objects: Iterable[tuple[str, object]] = ()) -> list[Setting]:
-    """The settings that the code of a function names itself, of `objects` it was given too.
+class CalledFunction(NamedTuple):
+    """A function in its place: `holder[key]`, with the code and the defaults that it had."""
+
+    path: str
+    holder: Cell | Mapping[str, object]
+    key: str | None
+    function: object
+    content: tuple[object, ...]
+
+    def is_there(self) -> bool:
+        """Whether it is the same function still."""
+        try:
+            now = self.holder[self.key]  # type: ignore[index]
+        except (LookupError, ValueError):
+            return False
+        same = zip(_content(now), self.content, strict=True)
+        return now is self.function and all(new is old for new, old in same)
+
+    def __str__(self) -> str:
+        return f"{self.path} was another function, or had other defaults"
+
+
+_FUNCTIONS = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+)
+
+
+def _content(function: object) -> tuple[object, ...]:
+    return tuple(getattr(function, name, None) for name in ("__code__", "__defaults__"))
+
+
+def settings_of(
+    function: object, objects: Iterable[tuple[str, object]] = ()
+) -> list[Setting | CalledFunction]:
+    """The settings that the code of a function names itself, of `objects` it was given too, and
+    the functions that it names.
 
     What it calls is not looked into.
     """
-    found: dict[tuple[int, str | None], Setting] = {}
+    found: dict[tuple[int, str | None], Setting | CalledFunction] = {}
     own, instances = _unwrapped(function)
     if own is None:
         return []
@@ -50,9 +87,11 @@ def settings_of(function: object, objects: Iterable[tuple[str, object]] = ()) ->
     for path, value in (*instances, *objects):
         _note_attributes(path, value, names, found)
     for path, holder, key, value in _named_values(own, names):
+        place = id(holder.cell) if isinstance(holder, Cell) else id(holder)
         if isinstance(value, _KINDS):
-            setting = Setting(path, holder, key, frozen(value))
-            found[id(holder.cell) if isinstance(holder, Cell) else id(holder), key] = setting
+            found[place, key] = Setting(path, holder, key, frozen(value))
+        elif isinstance(value, _FUNCTIONS):
+            found[place, key] = CalledFunction(path, holder, key, value, _content(value))
         else:
             _note_attributes(path, value, names, found)
     return list(found.values())
@@ -103,7 +142,7 @@ def _note_attributes(
     path: str,
     owner: object,
     names: Sequence[str],
-    found: dict[tuple[int, str | None], Setting],
+    found: dict[tuple[int, str | None], Setting | CalledFunction],
 ) -> None:
     values = getattr(owner, "__dict__", None)
     no_record = isinstance(owner, type | types.ModuleType | types.FunctionType) or is_tensor(owner)

@@ -55,13 +55,31 @@ class Slots:
 Holder = Mapping[object, object] | Mapping[str, object] | Sequence[object] | Cell | Slots
 
 
+class Link(NamedTuple):
+    """An object on the way to a Tensor: it was found at `holder[key]`, which `up` led to."""
+
+    path: str
+    holder: Holder
+    key: object
+    value: object
+    up: Link | None
+
+    def is_there(self) -> bool:
+        """Whether the same object is still in its place."""
+        try:
+            return self.holder[self.key] is self.value  # type: ignore[index, call-overload]
+        except (LookupError, AttributeError, TypeError, ValueError):
+            return False
+
+
 class Reached(NamedTuple):
-    """A Tensor and where it was found: `holder[key]`."""
+    """A Tensor and where it was found: `holder[key]`, which `up` led to."""
 
     path: str
     holder: Holder
     key: object
     tensor: TensorLike
+    up: Link | None = None
 
     def is_there(self) -> bool:
         """Whether the same Tensor is still in its place."""
@@ -100,9 +118,9 @@ def reached_tensors(roots: Iterable[tuple[str, object]]) -> list[Reached]:
     found: list[Reached] = []
     seen: set[int] = set()
     kept: list[object] = []
-    stack = list(roots)
+    stack: list[tuple[str, object, Link | None]] = [(path, owner, None) for path, owner in roots]
     while stack and len(seen) < MOST_OBJECTS:
-        path, owner = stack.pop()
+        path, owner, link = stack.pop()
         if id(owner) in seen or isinstance(owner, _NO_CONTAINERS) or owner is None:
             continue
         seen.add(id(owner))
@@ -110,12 +128,13 @@ def reached_tensors(roots: Iterable[tuple[str, object]]) -> list[Reached]:
         kept.append(owner)
         for name, holder, key, value in _entries(path, owner):
             if is_tensor(value):
-                found.append(Reached(name, holder, key, value))
+                found.append(Reached(name, holder, key, value, link))
                 gradient = getattr(value, "grad", None)
                 if is_tensor(gradient):
-                    found.append(Reached(f"{name}.grad", Slots(value), "grad", gradient))
+                    place = Slots(value)
+                    found.append(Reached(f"{name}.grad", place, "grad", gradient, link))
             else:
-                stack.append((name, value))
+                stack.append((name, value, Link(name, holder, key, value, link)))
     return found
 
 
@@ -228,7 +247,16 @@ class Constant(Protocol):
 class Watch:
     """The Tensors and constants from outside that a step depends on, in their places."""
 
-    __slots__ = ("_constants", "_holders", "_lazy", "_lengths", "_memory", "_places", "_reached")
+    __slots__ = (
+        "_constants",
+        "_holders",
+        "_lazy",
+        "_lengths",
+        "_links",
+        "_memory",
+        "_places",
+        "_reached",
+    )
 
     def __init__(
         self,
@@ -261,6 +289,7 @@ class Watch:
         lists = {id(e.holder): (e.path, e.holder) for e in places if isinstance(e.holder, list)}
         # a step over all weights of a list is another one when there are more or fewer
         self._lengths = [(path, held, len(held)) for path, held in lists.values()]
+        self._links = _links_to(places)
         # the same once more, for a glance at each replay
         self._places: list[tuple[Any, object, TensorLike, UOp]] = [
             (e.holder, e.key, e.tensor, node) for e, node in self._reached
@@ -281,10 +310,16 @@ class Watch:
                     if holder[key] is not tensor or tensor.uop is not node:
                         break
                 else:
-                    return all(len(held) == count for _, held, count in self._lengths)
+                    return self._moved_link() is None and all(
+                        len(held) == count for _, held, count in self._lengths
+                    )
             except (LookupError, AttributeError, TypeError, ValueError):
                 return False
         return self.replaced() is None
+
+    def _moved_link(self) -> str | None:
+        """Where another object is now on the way to a Tensor, None when all are in place."""
+        return next((link.path for link in self._links if not link.is_there()), None)
 
     def changed_constants(self) -> list[str]:
         """In words, which constants are others now."""
@@ -294,6 +329,9 @@ class Watch:
         """Where another Tensor is now, or one with other memory, or more or fewer of them; None
         when all is as it was.
         """
+        moved = self._moved_link()
+        if moved is not None:
+            return moved
         for number, (entry, node) in enumerate(self._reached):
             if not entry.is_there():
                 return entry.path
@@ -310,6 +348,17 @@ class Watch:
             if not any(_still_holds(reference, node) for reference, node in holders):
                 return "a Tensor that is reached in another way"
         return None
+
+
+def _links_to(places: Iterable[Reached]) -> list[Link]:
+    """The objects on the way to Tensors, each once, that the captured call left in their places."""
+    found: dict[int, Link] = {}
+    for entry in places:
+        link = entry.up
+        while link is not None and id(link) not in found:
+            found[id(link)] = link
+            link = link.up
+    return [link for link in found.values() if link.is_there()]
 
 
 def moved_meanwhile(reached: Iterable[Reached], state: Collection[UOp]) -> str | None:
