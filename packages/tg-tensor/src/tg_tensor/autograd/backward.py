@@ -12,6 +12,7 @@ from tg_tensor.autograd.composites import slid_gradient, slid_source
 from tg_tensor.autograd.effects import written_gradients, written_values
 from tg_tensor.autograd.history import graph_behind
 from tg_tensor.autograd.rules import RULES, Gradients, is_differentiable, same
+from tg_tensor.autograd.slopes import slope_gradients, slopes_of
 from tg_tensor.errors import GradientError
 
 
@@ -131,6 +132,9 @@ def _step_of(node: UOp) -> Step:
     slid = slid_source(node)
     if slid is not None:
         return Step((slid.source,), lambda _, grad: (slid_gradient(slid, grad),))
+    sloped = slopes_of(node)
+    if sloped is not None:
+        return Step(sloped.operands, lambda of, grad: slope_gradients(sloped, of, grad))
     graph = graph_behind(node)
     if graph is not None:
         return Step((graph,), same)

@@ -17,6 +17,8 @@ from tg_uop.ir.walk import toposort
 from tg_uop.methods.movement import MovementMixin
 from tg_uop.methods.windows import Window, slide, unslide
 
+from tg_tensor.autograd.slopes import carry_slopes
+
 V = TypeVar("V", bound=MovementMixin)
 
 
@@ -96,7 +98,15 @@ def rebuilt(
     `tag_of` gives the nodes that are made anew a tag, None for the one that they have.
     """
     found: dict[UOp, UOp] = dict(replaced)
-    for node in toposort(roots, lambda n: n not in replaced):
+    rebuild_into(found, roots, tag_of)
+    return [found[root] for root in roots]
+
+
+def rebuild_into(
+    found: dict[UOp, UOp], roots: Sequence[UOp], tag_of: Callable[[UOp], object] | None = None
+) -> None:
+    """`rebuilt` with what stands for each node: `found` begins with nodes that are replaced."""
+    for node in toposort(roots, lambda n: n not in found):
         if node in found:
             continue
         operands = tuple(found[operand] for operand in node.src)
@@ -107,7 +117,12 @@ def rebuilt(
         fresh = UOp(node.op, node.dtype, operands, node.arg, node.tag if tag is None else tag)
         fresh.source_line = fresh.source_line or node.source_line
         found[node] = fresh
-        slid = _slid.get(node)
-        if slid is not None and slid.source in found:
-            _slid[fresh] = Slid(found[slid.source], slid.windows)
-    return [found[root] for root in roots]
+        carry_notes(node, fresh, found)
+
+
+def carry_notes(node: UOp, fresh: UOp, found: Mapping[UOp, UOp]) -> None:
+    """Remember of a rebuilt node what the one it stands for is; `found` has its operands."""
+    carry_slopes(node, fresh, found)
+    slid = _slid.get(node)
+    if slid is not None and slid.source in found:
+        _slid[fresh] = Slid(found[slid.source], slid.windows)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from tg_uop import Ops, UOp
 from tg_uop.ir.walk import toposort
 
+from tg_tensor.autograd.composites import carry_notes, rebuild_into
 from tg_tensor.autograd.functional import without_writes
 from tg_tensor.engine.buffers import attach, buffer_of
 from tg_tensor.realize import recorders
@@ -110,13 +111,17 @@ def _stale(graphs: list[UOp], replaced: Mapping[UOp, UOp], overwritten: set[UOp]
 def _moved(graphs: list[UOp], replaced: Mapping[UOp, UOp]) -> list[UOp]:
     """The graphs with what was computed below them in memory; they themselves stay graphs."""
     parts = [graph.src if graph in replaced else (graph,) for graph in graphs]
-    whole = UOp(Ops.SINK, src=tuple(part for of_one in parts for part in of_one))
-    whole = whole.substitute(replaced)
-    found = iter(whole.src)
+    found: dict[UOp, UOp] = dict(replaced)
+    rebuild_into(found, [part for of_one in parts for part in of_one])
     moved = []
     for graph, of_one in zip(graphs, parts, strict=True):
-        operands = tuple(next(found) for _ in of_one)
-        moved.append(graph.replace(src=operands) if graph in replaced else operands[0])
+        operands = tuple(found[part] for part in of_one)
+        if graph in replaced and operands != graph.src:
+            fresh = graph.replace(src=operands)
+            carry_notes(graph, fresh, found)
+            moved.append(fresh)
+        else:
+            moved.append(graph if graph in replaced else operands[0])
     return moved
 
 

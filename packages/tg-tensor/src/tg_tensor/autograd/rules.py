@@ -153,16 +153,16 @@ def power(node: UOp, grad: UOp) -> Gradients:
 
 
 def maximum(node: UOp, grad: UOp) -> Gradients:
-    """The larger operand gets the gradient, equal ones half of it each.
+    """The larger operand gets the gradient, equal ones half of it each; beside NaN both get all.
 
     A number that stands first is a threshold (relu): only what lies above it gets any, which the
-    result tells, so that the operand need not be kept.
+    result tells, so that the operand need not be kept. NaN, which is the result then, gets it too.
     """
     x, y = node.src
     if x.op is Ops.CONST and not x.src:
-        return None, (x < node).where(grad, 0)
-    half = x.eq(y).where(grad * 0.5, 0)
-    return (y < x).where(grad, half), (x < y).where(grad, half)
+        return None, node.eq(x).where(0, grad)
+    share = x.eq(y).where(grad * 0.5, grad)
+    return (x < y).where(0, share), (y < x).where(0, share)
 
 
 def where(node: UOp, grad: UOp) -> Gradients:

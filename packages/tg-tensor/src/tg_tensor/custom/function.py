@@ -10,6 +10,7 @@ from typing import cast, final
 from tg_uop import Ops, UOp
 from tg_uop.ir.args import CallArg, ParamArg
 
+from tg_tensor.autograd.composites import rebuilt
 from tg_tensor.custom.errors import CustomError
 from tg_tensor.custom.trace import Trace, key_of, purge, trace_function
 from tg_tensor.jit.containers import TensorLike, leaves, rebuild
@@ -93,8 +94,8 @@ class Function:
         bound = trace.rebinding([*arguments, *(node for _, node in variables)])
         if self.grad_fxn is None:
             names = {**dict(zip(trace.params, arguments, strict=True)), **implicit, **bound}
-            return [self._result(body.substitute(names)) for body in trace.bodies]
-        bodies = tuple(body.substitute({**implicit, **bound}) for body in trace.bodies)
+            return [self._result(body) for body in rebuilt(trace.bodies, names)]
+        bodies = tuple(rebuilt(trace.bodies, {**implicit, **bound}))
         arg = CallArg(self._name, self.grad_fxn, self.precompile)
         applied = UOp(Ops.FUNCTION, src=(UOp(Ops.TUPLE, src=bodies), *arguments), arg=arg)
         return [self._result(applied.gettuple(position)) for position in range(len(bodies))]
@@ -141,7 +142,7 @@ def with_arguments(body: UOp, arguments: Sequence[UOp]) -> UOp:
                 reason=f"the expression uses argument {slot}, {len(arguments)} were given",
             )
         found[node] = arguments[slot]
-    return body.substitute(found)
+    return rebuilt([body], found)[0]
 
 
 def _outside_of_kernels(node: UOp) -> bool:

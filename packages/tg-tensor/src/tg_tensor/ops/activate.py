@@ -16,8 +16,8 @@ class ActivateOps(PairwiseOps):
     __slots__ = ()
 
     def threshold(self, threshold: float, value: float) -> Self:
-        """The value above the threshold, else `value`."""
-        return (self > threshold).where(self, self._of(self.ufix(value).cast(self.dtype).uop))
+        """The value above the threshold, else `value`; NaN stays NaN."""
+        return (self <= threshold).where(self._of(self.ufix(value).cast(self.dtype).uop), self)
 
     def hardshrink(self, lambd: float = 0.5) -> Self:
         """0 from -lambd to lambd, else the value."""

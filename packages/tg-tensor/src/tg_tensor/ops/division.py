@@ -1,10 +1,4 @@
-"""Division of floats with a whole quotient: remainders without rounding, floors of true quotients.
-
-The quotient is taken in three steps of at most 12 bits (27 in float64), and each is multiplied
-with the two halves of the divisor (Veltkamp's splitting, in Dekker 1971), so nothing is lost: what
-`a - trunc(a / b) * b` gives is off by the rounding of the product, and by one b where the rounded
-quotient is the next whole number. Exact up to quotients of 2^34 (2^79 in float64).
-"""
+"""Division of floats with a whole quotient: remainders that are exact, floors of quotients."""
 
 from __future__ import annotations
 
@@ -12,12 +6,8 @@ from typing import Self
 
 from tg_uop import Ops, dtypes
 
+from tg_tensor.ops.remainder import exact_remainder
 from tg_tensor.ops.special import SpecialOps
-
-# beyond this a number is too large to be scaled up by the factors below
-_SPLIT_BELOW = {4: 2.0**100, 8: 2.0**960}
-_HALF_BITS = {4: 12, 8: 27}
-_STEPS = 3
 
 
 class DivisionOps(SpecialOps):
@@ -75,29 +65,15 @@ class DivisionOps(SpecialOps):
         return self.ne(0) & (self < 0).ne(divisor < 0)
 
     def _float_remainder(self, divisor: Self) -> Self:
-        """What division that truncates leaves, exactly."""
-        largest = _SPLIT_BELOW[self.dtype.itemsize]
-        step = 2.0 ** (_HALF_BITS[self.dtype.itemsize] - 1)
-        size = divisor.abs()
-        rest = self
-        for power in range(_STEPS - 1, -1, -1):
-            factor = step**power
-            can_scale = size < largest / factor
-            rest = rest._one_remainder(can_scale.where(divisor * factor, divisor))
-        # an infinite divisor leaves everything
-        return (divisor.isinf() & self.isfinite()).where(self, rest)
+        """What division that truncates leaves, exactly, with the sign of this.
 
-    def _one_remainder(self, divisor: Self) -> Self:
-        """One step, for a quotient of half of the bits."""
-        quotient = (self / divisor).trunc()
-        high = divisor._high_half()
-        rest = self - quotient * high - quotient * (divisor - high)
-        size = divisor.abs()
-        is_beyond = rest.ne(0) & (rest < 0).ne(self < 0)
-        return is_beyond.where(rest + (self < 0).where(-size, size), rest)
-
-    def _high_half(self) -> Self:
-        """The leading half of the significand: products of halves are exact."""
-        shifted = self * (2.0 ** _HALF_BITS[self.dtype.itemsize] + 1)
-        can_split = self.abs() < _SPLIT_BELOW[self.dtype.itemsize]
-        return can_split.where(shifted - (shifted - self), self)
+        Its gradient is that of `self - quotient * divisor`.
+        """
+        left, right = self.detach(), divisor.detach()
+        value = exact_remainder(left, right)
+        quotient = (left / right).trunc()
+        factor = quotient.isfinite().where(quotient, 0)
+        is_endless = divisor.isinf()
+        turning = (is_endless.where(0, divisor) - is_endless.where(0, right)) * factor
+        # both are 0; of a value minus 0 the sign stays
+        return value - ((left - self) + turning)

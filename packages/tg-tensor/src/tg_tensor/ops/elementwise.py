@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from tg_uop import Ops
+from tg_uop import Ops, UOp
 from tg_uop.errors import DTypeError
 
+from tg_tensor.autograd.slopes import note_slopes
 from tg_tensor.ops.convert import ConvertOps
 
 
@@ -47,10 +48,20 @@ class TensorElementwiseOps(ConvertOps):
         left, right = self._in_order(other, False)
         left, right = left._as_float(), right._as_float()
         largest = left.maximum(right)
-        # inf - inf and -inf - -inf are NaN: equal infinities are their own result
-        equal = left.eq(right) & left.isinf()
-        distance = equal.where(0, left - right).abs()
-        return largest + (-distance).exp()._log1p()
+        value = largest + (-left._ahead_of(right).abs()).exp()._log1p()
+        kind = type(value)
+
+        def slopes(node: UOp, operands: Sequence[UOp]) -> tuple[UOp, UOp]:
+            one, two = operands
+            ahead = kind._of(one)._ahead_of(kind._of(two))
+            return ahead.sigmoid().uop, (-ahead).sigmoid().uop
+
+        note_slopes(value.uop, (left.uop, right.uop), slopes)
+        return value
+
+    def _ahead_of(self, other: Self) -> Self:
+        """The difference, 0 of equal infinities, which has no NaN then."""
+        return (self.eq(other) & self.isinf()).where(0, self - other)
 
     def bitwise_not(self) -> Self:
         """All bits flipped; of a bool its opposite. Raises `DTypeError` for floats."""

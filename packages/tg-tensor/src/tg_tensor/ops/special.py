@@ -1,7 +1,8 @@
 """Special functions of one value: those of probability, signals and bits that only Tensors have.
 
 `erfc` is the Chebyshev fit of Numerical Recipes (Press et al., section 6.2), `erfinv` the one of
-Giles (2010), `i0` those of Abramowitz and Stegun, 9.8.1 and 9.8.2; each is good to about 1e-7.
+Giles (2010), `i0` and its derivative those of Abramowitz and Stegun, 9.8.1 to 9.8.4; each is good
+to about 1e-7.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from tg_uop.dtype.value import FORMATS
 from tg_uop.errors import DTypeError
 from tg_uop.methods.error_function import erfc_double
 
-from tg_tensor.ops.elementwise import TensorElementwiseOps
+from tg_tensor.ops.gamma import GammaOps
+from tg_tensor.ops.slopes import with_slope
+
+S = TypeVar("S", bound="SpecialOps")
 
 _ERFC = (
     0.17087277,
@@ -51,6 +55,8 @@ _ERFINV_FAR = (
     1.00167406,
     2.83297682,
 )
+# from the digits of float32, which the tail beyond 1 - 1e-7 lacks, to those of float64
+_ERFINV_STEPS = 3
 _I0_NEAR = (0.0045813, 0.0360768, 0.2659732, 1.2067492, 3.0899424, 3.5156229, 1.0)
 _I0_FAR = (
     0.00392377,
@@ -63,14 +69,34 @@ _I0_FAR = (
     0.01328592,
     0.39894228,
 )
-# Stirling's series: Bernoulli numbers B(2k) / (2k (2k - 1)) and B(2k) / (2k), highest k first
-_STIRLING = (-1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
-_DIGAMMA = (1 / 240, -1 / 252, 1 / 120, -1 / 12)
-# from here on the series above are good to 1e-9
-_STIRLING_FROM = 8
+_I1_NEAR = (0.00032411, 0.00301532, 0.02658733, 0.15084934, 0.51498869, 0.87890594, 0.5)
+_I1_FAR = (
+    -0.00420059,
+    0.01787654,
+    -0.02895312,
+    0.02282967,
+    -0.01031555,
+    0.00163801,
+    -0.00362018,
+    -0.03988024,
+    0.39894228,
+)
+# below this angle the slope of sin(a) / a is a series
+_SINC_NEAR = 0.5
+_SINC_SLOPE = (-1 / 45360, 1 / 840, -1 / 30, 1 / 3)
 
 
-class SpecialOps(TensorElementwiseOps):
+def _sinc_slope(y: S, x: S) -> S:
+    """The derivative of sin(a) / a at a = pi x, times pi: (cos a - sin(a) / a) / x."""
+    angle = x * math.pi
+    is_near = angle.abs() < _SINC_NEAR
+    small = is_near.where(angle, 0)
+    near = small * _series(small * small, _SINC_SLOPE) * -math.pi
+    large = is_near.where(1, x)
+    return is_near.where(near, ((large * math.pi).cos() - y) / large)
+
+
+class SpecialOps(GammaOps):
     """Functions of one value; an integer becomes the default float first, where that is needed."""
 
     __slots__ = ()
@@ -102,12 +128,15 @@ class SpecialOps(TensorElementwiseOps):
         x = self._as_float()
         if eps is not None:
             x = x.clip(eps, 1 - eps)
-        return (x / (1 - x)).log()
+        return x._logit()
 
+    @with_slope(lambda y, x: ((x >= 0) & (x <= 1)).where(1 / (x * (1 - x)), math.nan))
+    def _logit(self) -> Self:
+        return (self / (1 - self)).log()
+
+    @with_slope(_sinc_slope)
     def sinc(self) -> Self:
         """sin(pi x) / (pi x), which is 1 at 0."""
-        if self._is_narrow():
-            return self.float().sinc().cast(self.dtype)
         x = self._as_float() * math.pi
         is_zero = x.eq(0)
         angle = is_zero.where(1, x)
@@ -125,10 +154,9 @@ class SpecialOps(TensorElementwiseOps):
 
     # *** probability ***
 
+    @with_slope(lambda y, x: (-(x * x)).exp() * (-2 / math.sqrt(math.pi)))
     def erfc(self) -> Self:
         """1 - erf(x), without loss where that is small."""
-        if self._is_narrow():
-            return self.float().erfc().cast(self.dtype)
         x = self._as_float()
         if x._is_double():
             return erfc_double(x)
@@ -141,10 +169,9 @@ class SpecialOps(TensorElementwiseOps):
         far = (x < 0).where(2 - tail, tail)
         return (size < 0.5).where(1 - x.erf(), far)
 
+    @with_slope(lambda y, x: (y * y).exp() * (math.sqrt(math.pi) / 2))
     def erfinv(self) -> Self:
         """The value whose error function this is; infinite at -1 and 1, NaN outside."""
-        if self._is_narrow():
-            return self.float().erfinv().cast(self.dtype)
         x = self._as_float()
         inside = x.abs() < 1
         kept = inside.where(x, 0)
@@ -153,62 +180,16 @@ class SpecialOps(TensorElementwiseOps):
         near = _series(is_near.where(size - 2.5, 0), _ERFINV_NEAR)
         far = _series(is_near.where(9, size).sqrt() - 3, _ERFINV_FAR)
         found = is_near.where(near, far) * kept
+        if x._is_double():
+            for _ in range(_ERFINV_STEPS):
+                found = _erfinv_improved(found, kept)
         end = (x < 0).where(x.ufix(-math.inf), math.inf)
         edge = x.abs().eq(1).where(end, math.nan)
         return inside.where(found, edge)
 
-    def lgamma(self) -> Self:
-        """log |gamma(x)| by Stirling's series; infinite at 0 and negative whole numbers."""
-        if self._is_narrow():
-            return self.float().lgamma().cast(self.dtype)
-        x = self._as_float()
-        mirrored = x < 0.5
-        positive = mirrored.where(1 - x, x)
-        value = positive._lgamma_positive()
-        # gamma(x) gamma(1 - x) = pi / sin(pi x); the angle is taken from a whole number
-        sine = ((x - x.round()) * math.pi).sin().abs()
-        reflected = math.log(math.pi) - sine.log() - value
-        found = mirrored.where(reflected, value)
-        return x.isinf().where(math.inf, found)
-
-    def _lgamma_positive(self) -> Self:
-        product = self.const_like(1)
-        shifted = self
-        for _ in range(_STIRLING_FROM):
-            below = shifted < _STIRLING_FROM
-            product = below.where(product * shifted, product)
-            shifted = below.where(shifted + 1, shifted)
-        inverse = shifted.reciprocal()
-        series = _series(inverse * inverse, _STIRLING) * inverse
-        main = (shifted - 0.5) * shifted.log() - shifted + 0.5 * math.log(2 * math.pi)
-        return main + series - product.log()
-
-    def digamma(self) -> Self:
-        """The derivative of `lgamma`; NaN at negative whole numbers, -inf at 0."""
-        if self._is_narrow():
-            return self.float().digamma().cast(self.dtype)
-        x = self._as_float()
-        mirrored = x < 0.5
-        shifted = mirrored.where(1 - x, x)
-        below: Self = shifted.const_like(0)
-        for _ in range(_STIRLING_FROM):
-            is_below = shifted < _STIRLING_FROM
-            below = is_below.where(below + shifted.reciprocal(), below)
-            shifted = is_below.where(shifted + 1, shifted)
-        inverse = shifted.reciprocal()
-        square = inverse * inverse
-        value = shifted.log() - inverse * 0.5 + _series(square, _DIGAMMA) * square - below
-        angle = (x - x.round()) * math.pi
-        reflected = value - math.pi / angle.tan()
-        found = mirrored.where(reflected, value)
-        is_pole = x.eq(x.floor()) & (x < 0)
-        at_pole = is_pole.where(math.nan, found)
-        return x.eq(0).where(-(x.reciprocal()), at_pole)
-
+    @with_slope(lambda y, x: x._i1())
     def i0(self) -> Self:
         """The modified Bessel function of the first kind and order 0."""
-        if self._is_narrow():
-            return self.float().i0().cast(self.dtype)
         x = self._as_float()
         size = x.abs()
         is_near = size < 3.75
@@ -217,6 +198,17 @@ class SpecialOps(TensorElementwiseOps):
         far_size = is_near.where(3.75, size)
         far = _series(3.75 / far_size, _I0_FAR) * far_size.exp() / far_size.sqrt()
         return is_near.where(near, far)
+
+    def _i1(self) -> Self:
+        """The modified Bessel function of order 1, which is the derivative of `i0`."""
+        x = self
+        size = x.abs()
+        is_near = size < 3.75
+        ratio = is_near.where(size, 0) * (1 / 3.75)
+        near = _series(ratio * ratio, _I1_NEAR) * x
+        far_size = is_near.where(3.75, size)
+        far = _series(3.75 / far_size, _I1_FAR) * (far_size.exp() / far_size.sqrt())
+        return is_near.where(near, (x < 0).where(-far, far))
 
     # *** parts of a number ***
 
@@ -325,15 +317,22 @@ class SpecialOps(TensorElementwiseOps):
         return self.atanh()
 
 
-S = TypeVar("S", bound=SpecialOps)
-
-
 def _series(x: S, coefficients: Sequence[float]) -> S:
     """The polynomial with these coefficients, highest power first (Horner)."""
     value = x * coefficients[0] + coefficients[1]
     for coefficient in coefficients[2:]:
         value = value * x + coefficient
     return value
+
+
+def _erfinv_improved(y: S, x: S) -> S:
+    """One step of Halley's method toward erf(y) = x."""
+    size = y.abs()
+    # beside 1 the complement has the digits that matter
+    above = (x.abs() < 0.5).where(size.erf() - x.abs(), (1 - x.abs()) - size.erfc())
+    step = above * (size * size).exp() * (math.sqrt(math.pi) / 2)
+    better = size - step / (step * size + 1)
+    return (y < 0).where(-better, y.eq(0).where(y, better))
 
 
 def integer_of(dtype: DType) -> DType:
