@@ -146,7 +146,27 @@ def set_apart(size: int, window: int, step: int, channels: int) -> tuple[UOp, tu
     return kernel(out, x * channels + c, value, x, c), sizes
 
 
+def heavy(value: UOp) -> UOp:
+    """More instructions than a store and a load are worth."""
+    for step in range(4):
+        value = (value * 3 + step).alu(Ops.XOR, value)
+    return value
+
+
+def weighted(m: int, n: int) -> tuple[UOp, tuple[int, ...]]:
+    """Each row of heavy values times their sum, as in softmax: what a reduction needs, and the
+    outputs again.
+    """
+    i, j, r = loop(m, 0), loop(n, 1), reduce_loop(n, 2)
+    rows = buffer(1, m * n)
+    peak = rows.index(i * n + reduce_loop(n, 3)).reduce(reduce_loop(n, 3), arg=Ops.MAX)
+    total = heavy(rows.index(i * n + r) - peak).reduce(r)
+    value = heavy(rows.index(i * n + j) - peak) * total
+    return kernel(buffer(0, m * n), i * n + j, value, i, j), (m * n, m * n)
+
+
 KERNELS = st.one_of(
+    st.builds(weighted, SIZES, SIZES),
     st.builds(two_outputs, SIZES, SIZES),
     st.builds(squares, SIZES, SIZES, st.integers(1, 4)),
     st.builds(matmul, SIZES, SIZES, SIZES),
@@ -187,6 +207,7 @@ OPTS = st.one_of(
         st.integers(0, 1),
     ),
     st.builds(Opt, st.just(OptOps.SWAP), AXES, AXES),
+    st.builds(Opt, st.just(OptOps.KEEP), st.none(), st.integers(0, 2)),
     st.builds(
         Opt,
         st.just(OptOps.STAGE),
@@ -289,4 +310,30 @@ def test_opts_survive_lowering(
     optimized_kernel = optimization(LOWERED, Options(optimize=False)).run(asked)
     linear = lowering(LOWERED.caps).run(optimized_kernel)
     memory = memory_for(sizes)
+    assert run_linear(linear.src, memory) == read_kernel(ast, memory)
+
+
+@given(
+    sizes=st.tuples(st.integers(1, 6), st.integers(2, 12)),
+    lanes=st.sampled_from((0, 2, 4)),
+    threads=st.sampled_from((1, 2)),
+)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_kept_is_what_was_computed_again(
+    sizes: tuple[int, int], lanes: int, threads: int, read_kernel: Run, run_linear: Run
+) -> None:
+    ast, lengths = weighted(*sizes)
+    view = Scheduler(ast, LOWERED)
+    if lanes and sizes[1] > lanes:
+        for _ in range(2):
+            # the loop over the outputs, and after it has been split that of the sum
+            number = next(i for i, r in enumerate(view.rngs) if r.range_arg.axis_id in ((1,), (2,)))
+            applies(view, Opt(OptOps.PADTO, number, lanes))
+            assert applies(view, Opt(OptOps.LANES, number, lanes))
+    view.apply_opt(Opt(OptOps.KEEP, None, 1))
+    if threads > 1 and sizes[0] > 1:
+        applies(view, Opt(OptOps.THREAD, 0, threads))
+    memory = memory_for(lengths)
+    assert read_kernel(view.get_optimized_ast(), memory) == read_kernel(ast, memory)
+    linear = lowering(LOWERED.caps).run(view.get_optimized_ast())
     assert run_linear(linear.src, memory) == read_kernel(ast, memory)

@@ -143,6 +143,9 @@ REFUSALS = [
     (CPU, (Opt(OptOps.BLOCK, 0, 3), Opt(OptOps.UPCAST, 0, 2)), "in blocks already", "the last"),
     (CPU, (Opt(OptOps.BLOCK, 0, (3, 4)),), "no 4 output loops", "there are 2"),
     (CPU, (Opt(OptOps.BLOCK, 0, (3,)),), "too short", "loops outside"),
+    (CPU, (Opt(OptOps.KEEP, None, 0),), "no other loop computes", "same sizes and lanes"),
+    (CPU, (Opt(OptOps.KEEP, None, 1),), "no reduction 1", "there are 1"),
+    (CPU, (Opt(OptOps.KEEP, 0, None),), "no reduction None", "there are 1"),
     (PLAIN, (Opt(OptOps.STAGE, None, (1,)),), "no scratch memory", "in place"),
     (PLAIN, (Opt(OptOps.THREAD, 0, 2),), "no threads", "LOCAL"),
     (GPU, (Opt(OptOps.LOCAL, 1, 16), Opt(OptOps.LOCAL, 0, 8), Opt(OptOps.LOCAL, 0, 2)), "", ""),
@@ -187,6 +190,45 @@ def test_lanes_may_differ_between_values() -> None:
     view = applied(Opt(OptOps.LANES, 1, 16), Opt(OptOps.LANES, 2, 16), ast=softmax_like())
     lanes = [r for r in view.rngs if r.range_arg.lanes]
     assert [r.axis_type for r in lanes] == [AxisType.UPCAST, AxisType.UNROLL]
+
+
+def exponentials(width: int = 16) -> UOp:
+    """Rows of exponentials, each divided by their sum."""
+    i, j, r = UOp.range(8, 0), UOp.range(width, 1), UOp.range(width, 2, AxisType.REDUCE)
+    rows = buffer(1, 8 * width)
+    total = rows.index(i * width + r).alu(Ops.EXP2).reduce(r)
+    value = rows.index(i * width + j).alu(Ops.EXP2) / total
+    place = buffer(0, 8 * width).index(i * width + j)
+    return place.store(value).end(i, j).sink(arg=KernelInfo())
+
+
+def exponentials_left(view: Scheduler) -> int:
+    return sum(node.op is Ops.EXP2 for node in view.ast.toposort())
+
+
+def test_a_value_that_two_loops_need_is_computed_once() -> None:
+    view = applied(Opt(OptOps.KEEP, None, 0), Opt(OptOps.UNROLL, 0, 4), ast=exponentials())
+    assert exponentials_left(view) == 1
+    lanes = (Opt(OptOps.LANES, 1, 16), Opt(OptOps.LANES, 2, 16))
+    assert exponentials_left(applied(*lanes, Opt(OptOps.KEEP, None, 0), ast=exponentials())) == 1
+
+
+def test_what_is_kept_runs_in_the_same_lanes_and_fits_scratch_memory() -> None:
+    with pytest.raises(KernelOptError, match="no other loop computes"):
+        applied(Opt(OptOps.LANES, 1, 16), Opt(OptOps.KEEP, None, 0), ast=exponentials())
+    with pytest.raises(KernelOptError, match="65536 bytes"):
+        applied(Opt(OptOps.KEEP, None, 0), ast=exponentials(1 << 14))
+    with pytest.raises(KernelOptError, match="fill the same memory"):
+        applied(Opt(OptOps.KEEP, None, 0), Opt(OptOps.UPCAST, 0, 2), ast=exponentials())
+
+
+def test_the_heuristic_keeps_exponentials() -> None:
+    chosen = optimized(exponentials(1024), CPU, Options(cores=2))
+    assert Opt(OptOps.KEEP, None, 0) in chosen.arg.applied_opts
+    assert all(
+        opt.op is not OptOps.KEEP
+        for opt in optimized(softmax_like(), CPU, Options()).arg.applied_opts
+    )
 
 
 def test_a_symbolic_axis_is_no_subject_of_splits() -> None:

@@ -10,6 +10,7 @@ from tg_uop import AxisType, Ops, Opt, OptOps, UOp
 
 from tg_codegen.errors import KernelOptError
 from tg_codegen.optimize.blocking import block_reduction, check_blocking, is_blocked
+from tg_codegen.optimize.keeping import keep_value
 from tg_codegen.optimize.loop_nest import (
     OUTPUT_LOOPS,
     SPLITTABLE_OUTPUTS,
@@ -360,6 +361,18 @@ def _stage(nest: LoopNest, opt: Opt) -> None:
         raise refusal(nest, opt, error.reason, error.hint) from None
 
 
+def _keep(nest: LoopNest, opt: Opt) -> None:
+    """The arg is the number of the reduction, in the order in which they are computed."""
+    reduces = nest.reduces
+    if not isinstance(opt.arg, int) or not 0 <= opt.arg < len(reduces):
+        count = len(reduces)
+        raise refusal(nest, opt, f"there is no reduction {opt.arg}", f"there are {count}")
+    try:
+        nest.set_ast(keep_value(nest, reduces[opt.arg]))
+    except StagingRefusal as error:
+        raise refusal(nest, opt, error.reason, error.hint) from None
+
+
 def _block(nest: LoopNest, opt: Opt) -> None:
     """The arg is the number of blocks, or a tuple: that, how many output loops stay outside of the
     blocks (the first ones), and the operands to stage once a block.
@@ -444,4 +457,5 @@ APPLIERS: dict[OptOps, Callable[[LoopNest, Opt], None]] = {
     OptOps.TC: _tensor_core,
     OptOps.SCAN: _scan,
     OptOps.LAP: _lap,
+    OptOps.KEEP: _keep,
 }

@@ -39,6 +39,7 @@ def _actions() -> tuple[Opt, ...]:
     found += [Opt(OptOps.SCAN, axis) for axis in _AXES]
     found += [Opt(OptOps.LAP, axis, (n, 1)) for axis in _AXES for n in (16, 32, 64)]
     found += [Opt(OptOps.LAP, axis, (n, 0)) for axis in _AXES for n in (4, 8, 12)]
+    found += [Opt(OptOps.KEEP, None, number) for number in range(3)]
     found.append(Opt(OptOps.NOLOCALS))
     return tuple(found)
 

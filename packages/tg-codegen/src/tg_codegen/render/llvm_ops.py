@@ -104,7 +104,8 @@ def maximum(body: Body, node: UOp) -> str:
     """MAX: the left operand where they are equal, NaN if there is one.
 
     `a < b ? b : a` is one x86 instruction and gives a when either is NaN, so it is enough if b is a
-    constant; else a stands only if it is not smaller and b is no NaN.
+    constant; else b is taken if it is NaN, which a mask of that instruction does. In a running
+    maximum only the one instruction waits for the step before.
     """
     if node.dtype.is_bool:
         return binary(body, node)
@@ -121,11 +122,10 @@ def maximum(body: Body, node: UOp) -> str:
     if is_number(left):
         stays = body.emit(f"fcmp oge {kind} {first}, {second}")
         return choose(body, stays, node.dtype, first, second)
-    mask = type_name(dtypes.bool.vec(node.dtype.count))
-    at_least = body.emit(f"fcmp uge {kind} {first}, {second}")
+    smaller = body.emit(f"fcmp olt {kind} {first}, {second}")
+    larger = choose(body, smaller, node.dtype, second, first)
     ordered = body.emit(f"fcmp ord {kind} {second}, {second}")
-    stays = body.emit(f"and {mask} {at_least}, {ordered}")
-    return choose(body, stays, node.dtype, first, second)
+    return choose(body, ordered, node.dtype, larger, second)
 
 
 def is_number(node: UOp) -> bool:

@@ -48,6 +48,7 @@ class OptOps(Enum):
     BLOCK = auto()
     SCAN = auto()
     LAP = auto()
+    KEEP = auto()
 
     def __repr__(self) -> str:
         return f"OptOps.{self.name}"

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from tg_uop import GroupOp, Ops, Opt, OptOps, UOp
+from tg_uop import Ops, Opt, OptOps, UOp
 
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.facts import load_facts, value_nodes
+from tg_codegen.optimize.strategies.instructions import instructions
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import is_large, largest_divisor, thread_choices
 from tg_codegen.options import Options
 
 # kernels with more arithmetic than this hold one vector a value, simpler ones up to four
 _HEAVY_ARITHMETIC = 24
-# what an operation becomes on a target that has no instruction for it, or a slow one
-_INSTRUCTIONS = {
-    Ops.EXP2: 16,
-    Ops.LOG2: 20,
-    Ops.SIN: 40,
-    Ops.POW: 48,
-    Ops.THREEFRY: 100,
-    Ops.FDIV: 4,
-    Ops.RECIPROCAL: 4,
-    Ops.SQRT: 4,
-    Ops.IDIV: 8,
-    Ops.MOD: 10,
-}
 # a transposition goes block by block, so that each cache line is used up while it is near; a block
 # of this side does not collide in a cache where rows are a power of two apart
 _BLOCK_SIDE = 8
@@ -135,7 +123,7 @@ def arithmetic_count(view: Scheduler) -> int:
         nodes.update(value_nodes(store.stored_value))
     for reduce in view.reduces:
         nodes.update(value_nodes(reduce.reduced_value))
-    return sum(_INSTRUCTIONS.get(node.op, 1) for node in nodes if node.op in GroupOp.ALU)
+    return instructions(nodes)
 
 
 def copies_allowed(view: Scheduler) -> int:

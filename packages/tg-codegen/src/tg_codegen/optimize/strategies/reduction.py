@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tg_uop import Opt, OptOps, UOp
 
+from tg_codegen.errors import KernelOptError
+from tg_codegen.optimize.keeping import Repeated, find_repeated
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.elementwise import (
     choose_lane_loop,
@@ -31,7 +33,11 @@ def optimize_reduction(view: Scheduler, options: Options) -> Scheduler:
     facts = [reduce_facts(view, node) for node in view.reduces]
     inner = {loop: None for fact in facts for loop in fact.reduced}
     output_lane = _output_lane(view, facts)
-    if output_lane is not None:
+    repeated = [find_repeated(view, fact.node) for fact in facts]
+    if output_lane is not None and any(r and _runs_along(r, output_lane) for r in repeated):
+        # lanes as in the reduction: only then do both read the same memory alike
+        _lanes_of_long_loop(planner, output_lane, register_lanes(view))
+    elif output_lane is not None:
         steps = max((f.steps for f in facts if output_lane in f.outputs), default=1)
         _lanes_along_output(planner, output_lane, steps)
     split: set[UOp] = set()
@@ -42,6 +48,9 @@ def optimize_reduction(view: Scheduler, options: Options) -> Scheduler:
         if lane is not None and lane not in split:
             split.update(fact.reduced)
             _lanes_along_reduce(planner, fact, lane)
+    for number, found in enumerate(repeated):
+        if found is not None:
+            _keep(view, number)
     _unroll_short(planner, list(inner))
     choices = thread_choices(view, options)
     if choices:
@@ -111,9 +120,26 @@ def _lanes_along_output(planner: Planner, loop: UOp, steps: int) -> None:
         planner.upcast(loop, next((n for n in (4, 2) if rest % (n * parts) == 0), 1))
 
 
+def _runs_along(repeated: Repeated, loop: UOp) -> bool:
+    """Whether a value of a reduction over one loop is computed again along `loop`."""
+    return any(others == (loop,) for others in repeated.others)
+
+
+def _keep(view: Scheduler, number: int) -> None:
+    """Keep the value of a reduction, where its loops and those of others have remained alike."""
+    try:
+        view.apply_opt(Opt(OptOps.KEEP, None, number))
+    except KernelOptError:
+        return
+
+
 def _lanes_along_reduce(planner: Planner, fact: ReduceFacts, loop: UOp) -> None:
-    view = planner.view
-    width, size = view.caps.lanes(fact.node.dtype), planner.size(loop)
+    _lanes_of_long_loop(planner, loop, planner.view.caps.lanes(fact.node.dtype))
+
+
+def _lanes_of_long_loop(planner: Planner, loop: UOp, width: int) -> None:
+    """Lanes along a loop over contiguous elements, the last ones masked where it has a rest."""
+    view, size = planner.view, planner.size(loop)
     most = width * max(2, most_vectors(view))
     sizes = (width * 4, width * 2, width, width // 2, width // 4)
     options = [n for n in sizes if 1 < n <= most]
