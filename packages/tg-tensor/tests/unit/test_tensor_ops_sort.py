@@ -20,7 +20,8 @@ Witness = Callable[[Tensor], Array]
 def test_order_is_that_of_numpy_and_stable(count: int, dtype: str, witness: Witness) -> None:
     values = (np.random.default_rng(count).standard_normal((3, count)) * 9).round()
     array = np.abs(values).astype(dtype) if dtype[0] == "u" else values.astype(dtype)
-    ordered, positions = Tensor(array).sort()
+    # a processor sorts long axes by a kernel, which the witness does not run
+    ordered, positions = Tensor(array, device="PYTHON").sort()
     np.testing.assert_array_equal(witness(ordered), np.sort(array))
     np.testing.assert_array_equal(witness(positions), np.argsort(array, kind="stable", axis=-1))
 
@@ -58,8 +59,8 @@ def test_topk(witness: Witness) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i8", "u4", "f2"])
-@pytest.mark.parametrize("shape", [(257,), (3, 1000), (2, 4096)])
-def test_long_axes_are_merged_in_few_kernels(shape: tuple[int, ...], dtype: str) -> None:
+@pytest.mark.parametrize("shape", [(129,), (257,), (33, 200), (3, 1000), (2, 4096)])
+def test_long_axes_are_sorted_in_few_kernels(shape: tuple[int, ...], dtype: str) -> None:
     values = (np.random.default_rng(3).standard_normal(shape) * 50).round()
     array = np.abs(values).astype(dtype) if dtype[0] == "u" else values.astype(dtype)
     given = Tensor(array).realize()

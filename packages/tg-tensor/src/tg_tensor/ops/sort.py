@@ -1,4 +1,4 @@
-"""Sorting: short axes by rank, long ones by merging on a processor, elsewhere by a bitonic network
+"""Sorting: short axes by rank, long ones by digits on a processor, elsewhere by a bitonic network
 (Batcher, 1968).
 
 A key and its position are packed into one 64-bit integer, so all keys differ and any network sorts
@@ -13,14 +13,16 @@ from typing import Self
 from tg_uop import UOp, dtypes
 
 from tg_tensor.algorithms.calls import run_kernel
-from tg_tensor.algorithms.merging import merge_sort_kernel, passes_of
+from tg_tensor.algorithms.radix import DIGITS, PASSES, RadixSortKernel, shares_of
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.pool import PoolOps
 
 _LONGEST_BY_RANK = 128
-# a network of more stages takes longer to build and compile than one thread takes to merge
-_LONGEST_BY_NETWORK = 256
 _POSITION_BITS = 31
+# positions rise already, so that a stable sort need not look at them
+_BY_DIGITS = RadixSortKernel(_POSITION_BITS)
+# of so many values the first ones are found faster by sorting parts
+_LONG_FOR_FIRST = 256
 # for so many times fewer values than there are, a sort of parts pays
 _FEW = 16
 
@@ -99,8 +101,8 @@ class SortOps(PoolOps):
         packed = (self.cast(dtypes.int64) << _POSITION_BITS) + position
         if count <= _LONGEST_BY_RANK:
             return packed._order_by_rank()
-        merges = count > _LONGEST_BY_NETWORK and self._is_on_processor()
-        ordered = packed._merged() if merges else packed._sorted_by_network()
+        on_processor = packed._is_on_processor()
+        ordered = packed._sorted_by_digits() if on_processor else packed._sorted_by_network()
         return (ordered & ((1 << _POSITION_BITS) - 1)).cast(dtypes.int32)
 
     def _order_by_rank(self) -> Self:
@@ -119,14 +121,20 @@ class SortOps(PoolOps):
         known = all(isinstance(size, int) for size in self.shape)
         return known and isinstance(self.device, str) and self.device.split(":")[0] == "CPU"
 
-    def _merged(self) -> Self:
-        """The last axis sorted by one kernel."""
+    def _sorted_by_digits(self) -> Self:
+        """The last axis of packed keys sorted by one kernel."""
         count = self.shape[-1]
         batch = math.prod(self.shape[:-1])
-        rooms = [((2, batch, count), self.dtype), ((batch, 1), dtypes.int32)]
-        halves = run_kernel(merge_sort_kernel, rooms, self.reshape((batch, count)).uop)[0]
-        last = passes_of(count) % 2
-        return self._of(halves)._part(0, last, last + 1).reshape(self.shape)
+        shares = shares_of(batch, count)
+        rows = -(-batch // shares) * shares
+        rooms = [
+            ((rows, count), self.dtype),
+            ((rows, count), self.dtype),
+            ((rows, PASSES, DIGITS), dtypes.int32),
+            ((rows, PASSES), dtypes.int32),
+        ]
+        ordered = run_kernel(_BY_DIGITS, rooms, self.reshape((batch, count)).uop)[0]
+        return self._of(ordered)._part(0, 0, batch).reshape(self.shape)
 
     def _sorted_by_network(self) -> Self:
         """The last axis sorted: each stage compares disjoint pairs."""
@@ -185,7 +193,7 @@ class SortOps(PoolOps):
     def _first_places(self, axis: int, k: int, largest: bool) -> Self:
         """The positions of the first k values of an axis in order."""
         size = self.shape[axis]
-        few = isinstance(size, int) and 0 < k * _FEW <= size and size > _LONGEST_BY_NETWORK
+        few = isinstance(size, int) and 0 < k * _FEW <= size and size > _LONG_FOR_FIRST
         if not few or not isinstance(self.device, str) or self.dtype.itemsize > 4:
             return self.argsort(axis, descending=largest)._part(axis, 0, k)
         keys = self.detach().transpose(axis, -1)._sort_keys()
