@@ -22,6 +22,10 @@ PARTS = (256, 128, 64, 32, 16)
 """Partial results to aim at; fixed, so that sums do not depend on the machine."""
 
 
+_WHOLE_VECTORS = 64
+"""Elements that make up whole vectors of every dtype and target, several of them side by side."""
+
+
 def split_reductions(wanted: Sequence[UOp], indexer: Indexer) -> dict[UOp, UOp]:
     """What replaces each node of the graph in which a reduction was cut; empty where none was."""
     replaced: dict[UOp, UOp] = {}
@@ -50,7 +54,33 @@ def _cut(node: UOp, indexer: Indexer) -> UOp:
         for axis in node.reduce_axes:
             if sizes[axis] % parts == 0 and count(shape) // results // parts >= parts:
                 return _in_two(node, sizes, axis, parts)
+    return _cut_with_rest(node, sizes)
+
+
+def _cut_with_rest(node: UOp, sizes: tuple[int, ...]) -> UOp:
+    """The longest axis in pieces of one length that vectors divide, and what is left over.
+
+    An axis of prime length has no pieces of one length that make up all of it.
+    """
+    axis = max(node.reduce_axes, key=lambda a: sizes[a])
+    results = count(node.shape)
+    for parts in PARTS:
+        piece = sizes[axis] // parts
+        piece -= piece % min(_WHOLE_VECTORS, 1 << max(piece.bit_length() - 1, 0))
+        if piece == 0 or count(sizes) // results // parts < parts:
+            continue
+        head = _part(node, sizes, axis, 0, parts * piece)
+        shorter = (*sizes[:axis], parts * piece, *sizes[axis + 1 :])
+        rest = _part(node, sizes, axis, parts * piece, sizes[axis])
+        return UOp(node.reduce_op, node.dtype, (_in_two(head, shorter, axis, parts), rest))
     return node
+
+
+def _part(node: UOp, sizes: tuple[int, ...], axis: int, start: int, stop: int) -> UOp:
+    """The reduction of some elements of an axis."""
+    bounds = tuple((start, stop) if a == axis else (0, size) for a, size in enumerate(sizes))
+    taken = UOp(Ops.SHRINK, node.dtype, (node.src[0],), bounds)
+    return UOp(Ops.REDUCE, node.dtype, (taken,), node.arg)
 
 
 def _in_two(node: UOp, sizes: tuple[int, ...], axis: int, parts: int) -> UOp:
