@@ -21,7 +21,7 @@ class LayerError(TgError, ValueError):
         return f"{self.layer}: {self.reason}" + (f"; {self.hint}" if self.hint else "")
 
 
-class OptimizerError(TgError, ValueError):
+class OptimizerError(TgError, ValueError, RuntimeError):
     """Parameters or settings that an optimizer cannot work with, or a step at the wrong time."""
 
     def __init__(self, *, optimizer: str, reason: str, hint: str = "") -> None:

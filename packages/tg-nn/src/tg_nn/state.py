@@ -10,15 +10,21 @@ from importlib import import_module
 from tg_tensor import Tensor
 
 from tg_nn.errors import StateDictError
+from tg_nn.io.archives import TensorIO, tar_extract, zip_extract
 from tg_nn.io.safetensors import safe_load, safe_load_metadata, safe_save
+from tg_nn.io.torch_files import torch_load
 
 __all__ = [
+    "TensorIO",
     "get_parameters",
     "get_state_dict",
     "load_state_dict",
     "safe_load",
     "safe_load_metadata",
     "safe_save",
+    "tar_extract",
+    "torch_load",
+    "zip_extract",
 ]
 
 SHOW_PROGRESS_ABOVE = 64 << 20  # bytes; below, loading takes well under two seconds

@@ -115,7 +115,8 @@ def test_a_file_keeps_empty_and_scalar_tensors(tmp_path):
 def test_metadata_is_in_the_header(tmp_path):
     path = tmp_path / "meta.safetensors"
     safe_save({"x": Tensor([1.0, 2.0])}, path, {"origin": "a test"})
-    header = safe_load_metadata(path)
+    content, start, header = safe_load_metadata(path)
+    assert bytes(content[start:].data()) == np.array([1, 2], np.float32).tobytes()
     assert header["__metadata__"] == {"origin": "a test"}
     assert header["x"]["shape"] == [2]
 

@@ -119,21 +119,28 @@ def safe_load(source: str | Path | bytes | Tensor, device: str | None = None) ->
     return loaded
 
 
-def safe_load_metadata(source: str | Path | bytes | Tensor) -> dict[str, object]:
-    """The header of a safetensors file: dtype, shape and place of each tensor, and `__metadata__`.
+def safe_load_metadata(
+    source: str | Path | bytes | Tensor,
+) -> tuple[Tensor, int, dict[str, object]]:
+    """The bytes of a safetensors file, where its data starts in them, and its header.
 
-    `source` is a path, or the bytes of a file (also in a Tensor). Raises `FileFormatError` when the
-    header is not there or damaged.
+    The header has dtype, shape and place of each tensor, and `__metadata__`. `source` is a path, or
+    the bytes of a file (also in a Tensor). Of a file only the header is read. Raises
+    `FileFormatError` when the header is not there or damaged.
     """
+    content = source if isinstance(source, Tensor) else None
     if isinstance(source, Tensor):
         source = bytes(source.data())
     if isinstance(source, bytes):
-        return _header("<bytes>", io.BytesIO(source), len(source))
+        header, start = _header("<bytes>", io.BytesIO(source), len(source))
+        return Tensor(source) if content is None else content, start, header
     with open(source, "rb") as file:
-        return _header(str(source), file, Path(source).stat().st_size)
+        header, start = _header(str(source), file, Path(source).stat().st_size)
+    return Tensor(Path(source)), start, header
 
 
-def _header(path: str, file: BinaryIO, file_size: int) -> dict[str, object]:
+def _header(path: str, file: BinaryIO, file_size: int) -> tuple[dict[str, object], int]:
+    """The header, and where the data behind it starts."""
     length_field = file.read(LENGTH_BYTES)
     length = int.from_bytes(length_field, "little")
     limit = min(file_size - LENGTH_BYTES, MAX_HEADER_BYTES)
@@ -154,7 +161,7 @@ def _header(path: str, file: BinaryIO, file_size: int) -> dict[str, object]:
             reason="the header is no JSON object",
             offset=LENGTH_BYTES,
         )
-    return header
+    return header, LENGTH_BYTES + length
 
 
 def _bytes_of(tensor: Tensor) -> NDArray[np.uint8]:

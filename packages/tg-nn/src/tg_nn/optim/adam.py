@@ -23,8 +23,10 @@ class LAMB(Optimizer):
         eps: float = 1e-6,
         weight_decay: float = 0.0,
         adam: bool = False,
+        device: str | tuple[str, ...] | None = None,
+        fused: bool = False,
     ) -> None:
-        super().__init__(params, lr)
+        super().__init__(params, lr, device, fused)
         self.b1 = b1
         self.b2 = b2
         self.eps = eps
@@ -76,8 +78,10 @@ class AdamW(LAMB):
         b2: float = 0.999,
         eps: float = 1e-8,
         weight_decay: float = 0.01,
+        device: str | tuple[str, ...] | None = None,
+        fused: bool = False,
     ) -> None:
-        super().__init__(params, lr, b1, b2, eps, weight_decay, adam=True)
+        super().__init__(params, lr, b1, b2, eps, weight_decay, True, device, fused)
 
 
 class Adam(LAMB):
@@ -90,5 +94,7 @@ class Adam(LAMB):
         b1: float = 0.9,
         b2: float = 0.999,
         eps: float = 1e-8,
+        device: str | tuple[str, ...] | None = None,
+        fused: bool = False,
     ) -> None:
-        super().__init__(params, lr, b1, b2, eps, 0.0, adam=True)
+        super().__init__(params, lr, b1, b2, eps, 0.0, True, device, fused)

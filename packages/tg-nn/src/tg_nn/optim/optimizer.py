@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tg_tensor import Tensor
+from tg_tensor.defaults import device_or_default
 from tg_uop import dtypes
 
 from tg_nn.errors import OptimizerError
@@ -16,9 +17,17 @@ class Optimizer:
     Tensors that need no gradient (`requires_grad=False`, such as the running statistics of a
     BatchNorm) may be among `params`: they are realized with each step, and otherwise left alone.
     `lr` is a tensor of one element: assign to it to change the learning rate between steps.
+    `device` is that of the parameters, where the state is kept; `fused` changes nothing: the
+    scheduler joins the steps of the parameters whether it is said or not.
     """
 
-    def __init__(self, params: Sequence[Tensor], lr: float) -> None:
+    def __init__(
+        self,
+        params: Sequence[Tensor],
+        lr: float,
+        device: str | tuple[str, ...] | None = None,
+        fused: bool = False,
+    ) -> None:
         name = type(self).__name__
         if lr < 0:
             raise OptimizerError(optimizer=name, reason=f"the learning rate {lr} is negative")
@@ -35,6 +44,13 @@ class Optimizer:
                 hint="pass get_parameters(model)",
             )
         self.device = self.params[0].device
+        self.fused = fused
+        if device is not None and device_or_default(device) != self.device:
+            raise OptimizerError(
+                optimizer=name,
+                reason=f"the parameters are on {self.device}, not on {device}",
+                hint="move them with .to_(device) first",
+            )
         self.lr = self._scalar(lr)
 
     def _scalar(self, value: float) -> Tensor:

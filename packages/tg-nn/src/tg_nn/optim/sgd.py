@@ -24,8 +24,10 @@ class SGD(Optimizer):
         weight_decay: float = 0.0,
         nesterov: bool = False,
         classic: bool = False,
+        device: str | tuple[str, ...] | None = None,
+        fused: bool = False,
     ) -> None:
-        super().__init__(params, lr)
+        super().__init__(params, lr, device, fused)
         self.momentum = momentum
         self.weight_decay = weight_decay
         self.nesterov = nesterov
@@ -72,8 +74,10 @@ class LARS(SGD):
         nesterov: bool = False,
         classic: bool = True,
         tcoef: float = 0.001,
+        device: str | tuple[str, ...] | None = None,
+        fused: bool = False,
     ) -> None:
-        super().__init__(params, lr, momentum, weight_decay, nesterov, classic)
+        super().__init__(params, lr, momentum, weight_decay, nesterov, classic, device, fused)
         self.tcoef = tcoef
 
     def _rate(self, value: Tensor, grad: Tensor) -> Tensor:
@@ -100,8 +104,10 @@ class Muon(SGD):
         ns_steps: int = 5,
         ns_coefficients: tuple[float, float, float] = NEWTON_SCHULZ,
         nesterov: bool = True,
+        device: str | tuple[str, ...] | None = None,
+        fused: bool = False,
     ) -> None:
-        super().__init__(params, lr, momentum, 0.0, nesterov)
+        super().__init__(params, lr, momentum, 0.0, nesterov, device=device, fused=fused)
         self.decay = weight_decay
         self.ns_steps = ns_steps
         self.ns_coefficients = ns_coefficients
