@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Self
+import math
+from functools import cache
+from typing import Any, Self
 
 import numpy as np
 from tg_uop import UOp, dtypes
+from tg_uop.dtype.promote import sum_acc_dtype
 from tg_uop.errors import DTypeError, ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
 from tg_uop.plain import plain
 
+from tg_tensor.algorithms.calls import Gradient, run_kernel, with_gradient
+from tg_tensor.algorithms.scattering import LAST, SUM, ScatterKernel, shares_of
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.index import IndexOps
+
+# with fewer pairs of an element and a source, looking at all of them is fused with what is around
+_MANY_PAIRS = 1 << 18
 
 
 class ScatterOps(IndexOps):
@@ -89,6 +97,8 @@ class ScatterOps(IndexOps):
             raise ArgumentError(op="scatter", argument="reduce", given=reduce, expected=expected)
         if 0 in index.shape:
             return self._itself()
+        if self._takes_turns(axis, index):
+            return self._scatter_in_turn(axis, index, source)
         hits, sources = self._scatter_parts(axis, index, source)
         turn = self._iota(index.shape[axis], self.device, dtypes.int32) + 1
         last = hits.where(turn, 0).max(-1, keepdim=True)
@@ -131,6 +141,8 @@ class ScatterOps(IndexOps):
         source = self._scatter_source("scatter_reduce", axis, index, src)
         if 0 in index.shape:
             return self._itself()
+        if reduce in ("sum", "mean") and self._takes_turns(axis, index):
+            return self._sum_in_turn(axis, index, source, reduce, include_self)
         hits, sources = self._scatter_parts(axis, index, source)
         touched = self._spread_back(axis, hits.any(-1))
         if reduce in ("sum", "mean"):
@@ -149,6 +161,63 @@ class ScatterOps(IndexOps):
             return self._scatter_extreme(axis, hits, sources, touched, reduce, include_self)
         expected = "'sum', 'prod', 'mean', 'amax' or 'amin'"
         raise ArgumentError(op="scatter_reduce", argument="reduce", given=reduce, expected=expected)
+
+    def _takes_turns(self, axis: int, index: Self) -> bool:
+        """Whether a kernel goes through the sources instead of looking at each for each element."""
+        sizes = (*self.shape, *index.shape)
+        if not all(isinstance(size, int) for size in sizes) or self.dtype.is_bool:
+            return False
+        on_processor = isinstance(self.device, str) and self.device.split(":")[0] == "CPU"
+        return on_processor and index.numel() * self.shape[axis] >= _MANY_PAIRS
+
+    def _in_turn(self, kernel: ScatterKernel, axis: int, index: Self, source: Self) -> Self:
+        """What a kernel leaves where the index points to, in the shape of the index elsewhere."""
+        size, count = self.shape[axis], index.shape[axis]
+        outer, inner = math.prod(index.shape[:axis]), math.prod(index.shape[axis + 1 :])
+        wanted = index._counted_from_front(size).reshape((outer, count, inner))
+        shares = shares_of(outer, count * inner)
+        rooms = [((-(-outer // shares) * shares, size, inner), source.dtype)]
+        flat = source.reshape((outer, count, inner))
+        found = run_kernel(kernel, rooms, wanted.uop, flat.uop)[0]
+        shape = (*index.shape[:axis], size, *index.shape[axis + 1 :])
+        return self._of(found)._part(0, 0, outer).reshape(shape)
+
+    def _sums_in_turn(self, axis: int, index: Self, source: Self) -> Self:
+        """For each element the sum of its sources, of the dtype in which sums are taken."""
+        given = source.cast(sum_acc_dtype(source.dtype))
+        sums = self._in_turn(SUM, axis, index, given).uop
+        kind: Any = type(self)
+        rule = _gradient_of_sums(kind, axis)
+        found = with_gradient("scatter_add", [sums], rule, [index.uop, given.uop])[0]
+        return self._spread_back(axis, self._of(found).transpose(axis, -1))
+
+    def _sum_in_turn(
+        self, axis: int, index: Self, source: Self, reduce: str, include_self: bool
+    ) -> Self:
+        """`scatter_reduce` for sums and means."""
+        sums = self._sums_in_turn(axis, index, source)
+        total = sums.cast(self.dtype)
+        if reduce == "sum" and include_self:
+            return total + self
+        ones = self._of(self.ufix(1).uop.cast(dtypes.int32))._expand_to(index.shape)
+        hits = self._in_turn(SUM, axis, index, ones)
+        count = self._spread_back(axis, hits.transpose(axis, -1))
+        total = total + self if include_self else total
+        if reduce == "sum":
+            return (count > 0).where(total, self)
+        mode = None if self.dtype.is_float else "floor"
+        mean = total.div(count + int(include_self), rounding_mode=mode)
+        return (count > 0).where(mean.cast(self.dtype), self)
+
+    def _scatter_in_turn(self, axis: int, index: Self, source: Self) -> Self:
+        """`scatter`: the turn of the last source is found first, and then what it brings."""
+        line = [1] * index.ndim
+        line[axis] = index.shape[axis]
+        turn = self._iota(index.shape[axis], self.device, dtypes.int32) + 1
+        last = self._in_turn(LAST, axis, index, turn.reshape(line)._expand_to(index.shape))
+        picked = source.gather(axis, last - 1)
+        written = self._spread_back(axis, (last > 0).transpose(axis, -1))
+        return written.where(self._spread_back(axis, picked.transpose(axis, -1)), self)
 
     def _scatter_extreme(
         self, axis: int, hits: Self, sources: Self, touched: Self, reduce: str, include_self: bool
@@ -190,6 +259,19 @@ class ScatterOps(IndexOps):
         """The elements where the mask holds, as a vector; needs the mask's values now."""
         shape = broadcast_shape(self.shape, mask.shape)
         return self._expand_to(shape)[mask._expand_to(shape)]
+
+
+@cache
+def _gradient_of_sums(kind: Any, axis: int) -> Gradient:
+    """To each source flows what flows to its element; one object an axis, for equal graphs."""
+
+    def gradient(flowing: UOp | None, node: UOp) -> list[UOp | None]:
+        if flowing is None:
+            return [None, None]
+        index, _ = node.call_args
+        return [None, kind._of(flowing).gather(axis, kind._of(index)).uop]
+
+    return gradient
 
 
 def _may_fit(small: int, large: int) -> bool:

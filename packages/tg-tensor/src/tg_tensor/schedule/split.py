@@ -54,16 +54,15 @@ def _cut(node: UOp, indexer: Indexer) -> UOp:
         for axis in node.reduce_axes:
             if sizes[axis] % parts == 0 and count(shape) // results // parts >= parts:
                 return _in_two(node, sizes, axis, parts)
-    return _cut_with_rest(node, sizes)
+    return _cut_with_rest(node, sizes, results)
 
 
-def _cut_with_rest(node: UOp, sizes: tuple[int, ...]) -> UOp:
+def _cut_with_rest(node: UOp, sizes: tuple[int, ...], results: int) -> UOp:
     """The longest axis in pieces of one length that vectors divide, and what is left over.
 
     An axis of prime length has no pieces of one length that make up all of it.
     """
     axis = max(node.reduce_axes, key=lambda a: sizes[a])
-    results = count(node.shape)
     for parts in PARTS:
         piece = sizes[axis] // parts
         piece -= piece % min(_WHOLE_VECTORS, 1 << max(piece.bit_length() - 1, 0))
