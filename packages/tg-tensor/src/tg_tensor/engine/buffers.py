@@ -98,4 +98,21 @@ def is_realized(node: UOp) -> bool:
     return buffer_of(base).is_allocated()
 
 
+def memory_if_realized(node: UOp) -> Buffer | MultiBuffer | None:
+    """The memory of a value, None where it is not computed.
+
+    Of a view whose elements lie apart it is the memory that they lie in.
+    """
+    if not is_realized(node):
+        return None
+    try:
+        return memory_of_value(node)
+    except NotRealizedError:
+        base = node
+        while base.op in GroupOp.Movement:
+            base = base.src[0]
+        return None if base is node else memory_if_realized(base)
+
+
 SERVICES.buffer = memory_of_value
+SERVICES.realized = memory_if_realized

@@ -19,6 +19,23 @@ class IndexPutOps(InplaceOps):
 
     # *** parts ***
 
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
+        """The diagonal of two axes as the last axis; `offset` above 0 lies right of the main one.
+
+        It is a view: what is written to it is written to the matrix. Raises `ShapeError` when the
+        axes are the same.
+        """
+        first, second = self._axis(dim1), self._axis(dim2)
+        others = [axis for axis in range(self.ndim) if axis not in (first, second)]
+        top, left = max(-offset, 0), max(offset, 0)
+        length = 0 if first == second else min(self.shape[first] - top, self.shape[second] - left)
+        if length <= 0:
+            return super().diagonal(offset, dim1, dim2)
+        matrices = self.permute([*others, first, second])
+        square = matrices[..., top : top + length, left : left + length]
+        flat = square.reshape((*square.shape[:-2], length * length))
+        return flat[..., :: length + 1]
+
     def split_with_sizes(self, split_sizes: Sequence[int], dim: int = 0) -> tuple[Self, ...]:
         """See `split`."""
         return self.split(split_sizes, dim)

@@ -213,6 +213,11 @@ class UOp(Builders, ReduceMixin):
         return SERVICES.buffer(self)
 
     @property
+    def realized(self) -> object:
+        """The memory of the value where it is computed, else None (given by the engine)."""
+        return SERVICES.realized(self)
+
+    @property
     def is_realized(self) -> bool:
         """Whether the value lies in memory, whole or as a view, on one device or on several."""
         below = self.base
@@ -383,6 +388,7 @@ class Services:
     evaluate: Callable[[UOp, Mapping[str, int]], int]
     render: Callable[[UOp], str]
     buffer: Callable[[UOp], object]
+    realized: Callable[[UOp], object]
     axis: Callable[[UOp], int | None]
 
 
@@ -397,6 +403,7 @@ def _axis_of_multi(node: UOp) -> int | None:
 
 SERVICES = Services()
 SERVICES.buffer = _needs_engine
+SERVICES.realized = _needs_engine
 SERVICES.axis = _axis_of_multi
 
 sint = int | UOp
