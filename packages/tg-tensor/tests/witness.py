@@ -76,7 +76,7 @@ def _value(node: UOp, src: list[Array], memory: dict[UOp, Array]) -> Array:
     if op in (Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.COPY):
         return src[0]
     if op is Ops.BITCAST:
-        return np.ascontiguousarray(np.broadcast_to(src[0], node.src[0].shape)).view(target)
+        return np.array(np.broadcast_to(src[0], node.src[0].shape), order="C").view(target)
     if op is Ops.REDUCE:
         full = np.broadcast_to(src[0], node.src[0].shape)
         return _reduce(node, full)
