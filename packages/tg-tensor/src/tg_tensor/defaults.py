@@ -18,7 +18,7 @@ def device_or_default(device: str | tuple[str, ...] | list[str] | None) -> Devic
     """
     if device is None:
         return Device.DEFAULT
-    if isinstance(device, str):
+    if not isinstance(device, tuple | list):
         return Device.canonicalize(device)
     names = tuple(Device.canonicalize(name) for name in device)
     return names[0] if len(names) == 1 else names

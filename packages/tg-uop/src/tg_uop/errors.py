@@ -83,6 +83,36 @@ class IndexDTypeError(DTypeError, IndexError):
     """Values as an index that are neither integers nor bool; NumPy has an `IndexError` here."""
 
 
+class ArgumentTypeError(TgError, TypeError):
+    """An argument of a kind that an operation cannot take."""
+
+    def __init__(self, *, argument: str, given: object, expected: str) -> None:
+        self.argument = argument
+        self.given = repr(given)
+        self.expected = expected
+        super().__init__(argument, self.given, expected)
+
+    def explain(self) -> str:
+        return f"{self.argument} is {self.given}, expected {self.expected}"
+
+
+class IndexItemError(TgError, TypeError, IndexError, ValueError):
+    """An item in square brackets that selects nothing: of a kind, or with a step, that none has.
+
+    NumPy has an `IndexError` here, for a step of 0 a `ValueError`, Python's lists a `TypeError`.
+    """
+
+    def __init__(self, *, item: str, reason: str, hint: str = "") -> None:
+        self.item = item
+        self.reason = reason
+        self.hint = hint
+        super().__init__(item, reason, hint)
+
+    def explain(self) -> str:
+        text = f"{self.item} is no index: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
 class NegativePowerError(TgError, ValueError, RuntimeError):
     """Integers to the power of a negative number, which is no integer.
 
@@ -148,8 +178,8 @@ class IndexRangeError(TgError, IndexError):
         return f"index {self.index} on shape {self.shape}: {self.reason}"
 
 
-class DeviceMismatchError(TgError, ValueError):
-    """One operation on values of different devices."""
+class DeviceMismatchError(TgError, ValueError, RuntimeError):
+    """One operation on values of different devices; PyTorch has a `RuntimeError` here."""
 
     def __init__(
         self, *, op: str, devices: Sequence[object], shapes: Sequence[object] = ()

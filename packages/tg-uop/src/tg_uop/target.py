@@ -130,6 +130,9 @@ def split_device(name: str) -> tuple[str, int]:
 
     Raises `TargetError` when the name is empty or unknown, or the index is no number.
     """
+    if not isinstance(name, str):
+        reason = f"a device is named by a text, not by {name!r}"
+        raise TargetError(text=repr(name), reason=reason, known=list(KNOWN.devices))
     base, colon, index = name.partition(":")
     base = base.upper()
     if not base:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tg_uop.errors import TgError
 
 
-class ShardError(TgError, ValueError):
+class ShardError(TgError, ValueError, RuntimeError):
     """Operands that are sharded in ways that do not go together."""
 
     def __init__(self, *, op: str, reason: str, hint: str = "") -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
-from tg_uop.errors import IndexRangeError
+from tg_uop.errors import IndexItemError, IndexRangeError
 from tg_uop.ir.ops import Ops
 from tg_uop.methods.movement import Dim, MovementMixin
 
@@ -156,9 +156,10 @@ def axis_cut(item: object, size: Dim, axis: int, shape: Sequence[Dim]) -> AxisCu
     if isinstance(item, slice):
         return _slice_cut(item, size)
     if isinstance(item, bool) or not (isinstance(item, int) or _is_symbolic(item)):
-        raise TypeError(
-            f"an index of type {type(item).__name__} on axis {axis} of shape {tuple(shape)}: "
-            "use ints, slices, None, ..., or integer or bool tensors"
+        raise IndexItemError(
+            item=repr(item),
+            reason=f"a {type(item).__name__} on axis {axis} of shape {tuple(shape)}",
+            hint="use ints, slices, None, ..., or integer or bool tensors",
         )
     if isinstance(size, int) and isinstance(item, int):
         if not -size <= item < size:
@@ -177,6 +178,8 @@ def _is_symbolic(item: object) -> bool:
 
 def _slice_cut(item: slice, size: Dim) -> AxisCut:
     parts = (item.start, item.stop, item.step)
+    if isinstance(item.step, int) and item.step == 0:
+        raise IndexItemError(item=repr(item), reason="its step is 0", hint="leave the step out")
     if isinstance(size, int) and all(p is None or hasattr(p, "__index__") for p in parts):
         start, stop, step = item.indices(size)
         steps = range(start, stop, step)
@@ -195,11 +198,17 @@ def _symbolic_cut(item: slice, size: Dim) -> AxisCut:
     """A slice whose bounds or size depend on variables."""
     step = 1 if item.step is None else item.step
     if not isinstance(step, int) or step == 0:
-        raise TypeError(f"the step of a slice is a whole number other than 0, not {step!r}")
+        raise IndexItemError(
+            item=repr(item), reason=f"its step is {step!r}", hint="use a whole number other than 0"
+        )
     start, stop = item.start, item.stop
     for bound in (start, stop):
         if not (bound is None or isinstance(bound, int) or _is_symbolic(bound)):
-            raise TypeError(f"a bound of a slice is a whole number or None, not {bound!r}")
+            raise IndexItemError(
+                item=repr(item),
+                reason=f"its bound is {bound!r}",
+                hint="use whole numbers, Variables or None",
+            )
     if step < 0:
         # what a negative step keeps lies between the same bounds, given from the other end
         start, stop = (

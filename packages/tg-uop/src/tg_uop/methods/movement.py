@@ -7,7 +7,7 @@ from math import prod
 from operator import index
 from typing import Self
 
-from tg_uop.errors import AxisError, ShapeError
+from tg_uop.errors import ArgumentTypeError, AxisError, ShapeError
 from tg_uop.ir.ops import Ops
 from tg_uop.plain import plain, plain_sequence
 
@@ -45,11 +45,15 @@ class MovementMixin:
     def _axis(self, axis: int, extra: int = 0) -> int:
         """The axis counted from the front; `extra` more positions are allowed.
 
-        Raises `AxisError`, which is a `ShapeError`, when there is no such axis, and `TypeError`
-        for what is no whole number.
+        Raises `AxisError`, which is a `ShapeError`, when there is no such axis, and
+        `ArgumentTypeError` for what is no whole number.
         """
         count = len(self.shape) + extra
-        axis = index(axis)
+        try:
+            axis = index(axis)
+        except TypeError:
+            expected = f"a whole number: shape {self.shape} has {len(self.shape)} axes"
+            raise ArgumentTypeError(argument="axis", given=axis, expected=expected) from None
         if not -count <= axis < max(count, 1):
             raise AxisError(
                 op="axis",
