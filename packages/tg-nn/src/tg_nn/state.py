@@ -11,6 +11,7 @@ from tg_tensor import Tensor
 
 from tg_nn.errors import StateDictError
 from tg_nn.io.archives import TensorIO, tar_extract, zip_extract
+from tg_nn.io.gguf_files import gguf_load
 from tg_nn.io.safetensors import safe_load, safe_load_metadata, safe_save
 from tg_nn.io.torch_files import torch_load
 
@@ -18,6 +19,7 @@ __all__ = [
     "TensorIO",
     "get_parameters",
     "get_state_dict",
+    "gguf_load",
     "load_state_dict",
     "safe_load",
     "safe_load_metadata",

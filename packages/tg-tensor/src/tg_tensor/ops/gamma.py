@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Self, TypeVar
+from typing import Self
+
+from tg_uop.methods.polynomial import polynomial
 
 from tg_tensor.ops.slopes import SlopeOps, with_slope
 
@@ -67,7 +69,7 @@ class GammaOps(SlopeOps):
         is_low, is_high = self < 1.5, self >= 2.5
         distance = is_low.where(self - 1, is_high.where(self - 3, self - 2))
         terms = _TERMS_AT_2 if self._is_double() else _SINGLE_TERMS_AT_2
-        series = _series(distance, (*_AT_2[1 - terms :], 1 - _EULER)) * distance
+        series = polynomial(distance, (*_AT_2[1 - terms :], 1 - _EULER)) * distance
         factor = is_low.where(self, is_high.where(self - 1, 1)).log()
         return series + is_low.where(-factor, factor)
 
@@ -123,15 +125,4 @@ class GammaOps(SlopeOps):
     def _in_squares(self, inverse: Self, coefficients: Sequence[float]) -> Self:
         """A series in 1 / x^2 with as many terms as the dtype has digits for."""
         kept = coefficients if self._is_double() else coefficients[-_SINGLE_TERMS:]
-        return _series(inverse * inverse, kept)
-
-
-G = TypeVar("G", bound=GammaOps)
-
-
-def _series(x: G, coefficients: Sequence[float]) -> G:
-    """The polynomial with these coefficients, highest power first (Horner)."""
-    value = x * coefficients[0] + coefficients[1]
-    for coefficient in coefficients[2:]:
-        value = value * x + coefficient
-    return value
+        return polynomial(inverse * inverse, kept)
