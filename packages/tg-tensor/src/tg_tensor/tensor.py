@@ -34,7 +34,8 @@ from tg_tensor.multi.shard import (
     sharded_axis,
 )
 from tg_tensor.ops.axis_names import AxisNameOps
-from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors, number
+from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors
+from tg_tensor.ops.numbers import number
 from tg_tensor.ops.views import is_in_file, names_place
 from tg_tensor.realize import realize, schedule
 from tg_tensor.training import Trains, train

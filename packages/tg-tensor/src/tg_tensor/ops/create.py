@@ -15,7 +15,8 @@ from tg_uop.plain import plain, plain_sequence
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.core import TensorCore, fresh_identity
+from tg_tensor.ops.core import fresh_identity
+from tg_tensor.ops.operands import OperandOps
 from tg_tensor.schedule.affine import max_dim
 
 Shape = tuple[int, ...]
@@ -33,7 +34,7 @@ def position_dtype(count: object) -> DType:
     return dtypes.default_int
 
 
-class CreateOps(TensorCore):
+class CreateOps(OperandOps):
     """Creation. Constants that a user makes have an identity, so that gradients keep them apart."""
 
     __slots__ = ()

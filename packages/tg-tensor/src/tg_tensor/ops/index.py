@@ -23,8 +23,8 @@ from tg_uop.methods.indexing import (
     plain_items,
 )
 
-from tg_tensor.ops.core import check_room
 from tg_tensor.ops.movement import TensorMovementOps
+from tg_tensor.ops.numbers import check_room
 from tg_tensor.ops.views import INDEX
 
 

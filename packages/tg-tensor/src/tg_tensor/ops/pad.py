@@ -10,8 +10,8 @@ from tg_uop import UOp, dtypes
 from tg_uop.plain import plain, plain_sequence
 
 from tg_tensor.errors import ArgumentError, UnknownModeError
-from tg_tensor.ops.core import number
 from tg_tensor.ops.join import JoinOps
+from tg_tensor.ops.numbers import number
 
 Pair = tuple[int, int]
 Padding = int | Sequence[int] | Sequence[Pair | None]

@@ -7,7 +7,7 @@ from typing import Self
 from tg_uop.plain import plain
 
 from tg_tensor.errors import AssignError
-from tg_tensor.ops.core import check_room
+from tg_tensor.ops.numbers import check_room
 from tg_tensor.ops.random import RandomOps
 from tg_tensor.ops.views import is_in_file, repeats_memory
 

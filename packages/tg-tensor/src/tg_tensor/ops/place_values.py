@@ -11,8 +11,8 @@ from tg_uop.errors import DTypeError, ShapeError
 from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.core import number
 from tg_tensor.ops.matmul import MatmulOps
+from tg_tensor.ops.numbers import number
 
 
 class PlaceValueOps(MatmulOps):
