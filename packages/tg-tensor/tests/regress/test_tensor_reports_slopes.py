@@ -162,3 +162,21 @@ def test_the_inverse_error_function_in_double_precision() -> None:
 def test_a_threshold_passes_nan() -> None:
     """NaN is not below the threshold."""
     assert math.isnan(Tensor([NAN]).threshold(1, 0.5).item())
+
+
+@pytest.mark.parametrize(
+    ("exponent", "values", "slopes"),
+    [
+        (INF, [0, INF, 0, INF, 1, 1, 0], [NAN, INF, NAN, INF, INF, INF, NAN]),
+        (-INF, [INF, 0, INF, 0, 1, 1, INF], [-INF, NAN, -INF, NAN, -INF, -INF, -INF]),
+        (NAN, [NAN, NAN, NAN, NAN, 1, NAN, NAN], [NAN] * 7),
+    ],
+)
+def test_exponents_that_are_no_numbers(
+    exponent: float, values: list[float], slopes: list[float]
+) -> None:
+    """An infinite exponent is no whole number; the limits are those of C's pow."""
+    x = Tensor([0.5, 2, -0.5, -2, 1, -1, 0]).requires_grad_()
+    y = x**exponent
+    np.testing.assert_array_equal(y.numpy(), np.float32(values))
+    np.testing.assert_array_equal(y.sum().gradient(x)[0].numpy(), np.float32(slopes))

@@ -82,6 +82,11 @@ class ContextVar(Generic[T]):
         found = self._overlay.get()
         return self._base if found is None else found
 
+    @property
+    def is_put_in(self) -> bool:
+        """Whether a `Context` has put a value in for the running thread."""
+        return self._overlay.get() is not None
+
     def checked(self, value: object) -> T:
         """`value` in the type of the setting.
 
@@ -365,7 +370,7 @@ ALL2ALL = ContextVar(
 DEFAULT_FLOAT = ContextVar(
     "DEFAULT_FLOAT",
     "float32",
-    "The default float dtype, read when tg starts; later set `dtypes.default_float`.",
+    "The default float dtype; `dtypes.default_float` can be assigned, too.",
     group="numbers",
 )
 FLOAT16 = ContextVar("FLOAT16", 0, "Store images as float16.", group="numbers")

@@ -7,6 +7,7 @@ import pickle
 from math import inf, nan
 
 import pytest
+from tg_uop.context import DEFAULT_FLOAT, Context
 from tg_uop.dtype.dtype import (
     AddrSpace,
     ConstFloat,
@@ -164,6 +165,38 @@ def test_default_dtypes_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dtypes, "default_int", dtypes.int64)
     assert dtypes.from_py(1.5) is dtypes.half
     assert dtypes.from_py(1) is dtypes.int64
+
+
+def test_the_setting_changes_the_default_float() -> None:
+    before = dtypes.default_float
+    with Context(DEFAULT_FLOAT="HALF"):
+        assert dtypes.default_float is dtypes.half
+        assert dtypes.from_py(1.5) is dtypes.half
+        with Context(DEFAULT_FLOAT="float64"):
+            assert dtypes.from_py([1, 2.5]) is dtypes.double
+        dtypes.default_float = dtypes.bfloat16
+        assert dtypes.from_py(1.5) is dtypes.bfloat16
+    assert dtypes.default_float is before
+
+
+def test_an_assigned_default_float_gives_way_to_the_setting_for_a_while() -> None:
+    try:
+        dtypes.default_float = dtypes.float64
+        with Context(DEFAULT_FLOAT="half"):
+            assert dtypes.default_float is dtypes.half
+        assert dtypes.default_float is dtypes.float64
+    finally:
+        del dtypes.default_float
+    assert dtypes.default_float is dtypes.from_name(DEFAULT_FLOAT.value)
+
+
+def test_a_default_float_that_is_none_is_refused() -> None:
+    with pytest.raises(DTypeError, match="no float"):
+        dtypes.default_float = dtypes.int32
+    with Context(DEFAULT_FLOAT="int32"), pytest.raises(DTypeError, match="no float"):
+        dtypes.from_py(1.5)
+    with Context(DEFAULT_FLOAT="floot"), pytest.raises(UnknownDTypeError, match="floot"):
+        dtypes.from_py(1.5)
 
 
 def test_as_const() -> None:

@@ -88,7 +88,8 @@ class SlopeOps(TensorElementwiseOps):
 
     def _constant_power(self, exponent: int | float) -> Self:
         value = super()._constant_power(exponent)
-        if self.dtype.is_float and exponent < -1 and exponent == int(exponent):
+        is_whole = math.isfinite(exponent) and exponent == int(exponent)
+        if self.dtype.is_float and exponent < -1 and is_whole:
             # by way of the positive power the derivative at 0 would be infinity times 0
             note_slope_of(value, self, lambda y, x: x._constant_power(exponent - 1) * exponent)
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import inf, isnan
 from typing import Final, NamedTuple, final
 
@@ -177,8 +178,52 @@ def fields() -> dict[str, DType]:
     return dict(_FIELDS)
 
 
+class _Defaults(type):
+    """What numbers become that come without a dtype, as far as it can be set."""
+
+    _chosen_float: DType | None = None
+
+    @property
+    def default_float(cls) -> DType:
+        """What Python floats become: as assigned last, else as the setting DEFAULT_FLOAT says.
+
+        `Context(DEFAULT_FLOAT="half")` holds to its end, as does what is assigned inside of it.
+        Raises `DTypeError` where the setting names no float.
+        """
+        if cls._chosen_float is None or DEFAULT_FLOAT.is_put_in:
+            return _float_named(DEFAULT_FLOAT.value)
+        return cls._chosen_float
+
+    @default_float.setter
+    def default_float(cls, dtype: DType) -> None:
+        if DEFAULT_FLOAT.is_put_in:
+            DEFAULT_FLOAT.push(_float_of(dtype).name)
+        else:
+            cls._chosen_float = _float_of(dtype)
+
+    @default_float.deleter
+    def default_float(cls) -> None:
+        cls._chosen_float = None
+
+
+@cache
+def _float_named(name: str) -> DType:
+    return _float_of(from_name(name.lower()))
+
+
+def _float_of(dtype: DType) -> DType:
+    if not isinstance(dtype, DType) or not dtype.is_float:
+        raise DTypeError(
+            what="default_float",
+            dtypes=[dtype if isinstance(dtype, DType) else repr(dtype)],
+            reason="it is no float",
+            hint="use dtypes.half, bfloat16, float32, double or an fp8",
+        )
+    return dtype
+
+
 @final
-class dtypes:  # noqa: N801 - the name that users know
+class dtypes(metaclass=_Defaults):  # noqa: N801 - the name that users know
     """The namespace of dtypes: `dtypes.float`, `dtypes.int8`, `dtypes.is_float(d)`, ..."""
 
     void = DType(-1, 0, "void", None, kind="void")
@@ -216,7 +261,6 @@ class dtypes:  # noqa: N801 - the name that users know
     imageh = staticmethod(imageh)
     imagef = staticmethod(imagef)
 
-    default_float: DType = float32
     default_int: DType = int32
 
     fp8s = (fp8e4m3, fp8e5m2, fp8e4m3fnuz, fp8e5m2fnuz)
@@ -256,4 +300,5 @@ _FIELDS: Final[dict[str, DType]] = {
     if isinstance(value, DType) and not name.startswith("default_")
 }
 
-dtypes.default_float = from_name(DEFAULT_FLOAT.value.lower())
+# a name that is none fails at once
+_float_named(DEFAULT_FLOAT.value)
