@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from tg_uop import Ops, UOp
 from tg_uop.ir.walk import toposort
 
+from tg_tensor.autograd.beneath import Beneath, beneath
 from tg_tensor.autograd.composites import carry_notes, rebuild_into
 from tg_tensor.autograd.functional import without_writes
 from tg_tensor.engine.buffers import attach, buffer_of
@@ -84,8 +85,10 @@ def remember(
     stale = _stale([graph for _, graph in graphs], replaced, overwritten)
     current = [(memory, graph) for memory, graph in graphs if graph not in stale]
     moved = _moved([graph for _, graph in current], replaced)
-    for (memory, _), graph in zip(current, moved, strict=True):
-        _keep(memory, graph, leaves)
+    memories = [memory for memory, _ in current]
+    sets = _sets(moved, set(memories), leaves)
+    for memory, graph in zip(memories, moved, strict=True):
+        _keep(memory, graph, sets)
 
 
 def _stale(graphs: list[UOp], replaced: Mapping[UOp, UOp], overwritten: set[UOp]) -> set[UOp]:
@@ -125,34 +128,73 @@ def _moved(graphs: list[UOp], replaced: Mapping[UOp, UOp]) -> list[UOp]:
     return moved
 
 
-def _keep(memory: UOp, graph: UOp, leaves: set[UOp]) -> None:
-    order = toposort((graph,))
-    if memory in order and memory in _operands_below(graph):
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """What lies below all graphs that are remembered together, and which of it is what."""
+
+    below: Beneath
+    leads: int
+    """Tensors that require gradients."""
+    waits: int
+    """Those of them that are not computed yet."""
+    buffers: int
+    kept: int
+    """Memory that has a graph, or gets one."""
+
+
+def _sets(graphs: list[UOp], memories: set[UOp], leaves: set[UOp]) -> _Sets:
+    def may_be_kept(node: UOp) -> bool:
+        return node in memories or node in _graphs
+
+    below = beneath(
+        graphs, lambda node: node.op is Ops.BUFFER or node in leaves or may_be_kept(node)
+    )
+    return _Sets(
+        below,
+        leads=below.bits_of(leaves),
+        waits=below.bits_of(leaf for leaf in leaves if leaf.base.op is not Ops.BUFFER),
+        buffers=below.bits_of(node for node in below.noted if node.op is Ops.BUFFER),
+        kept=below.bits_of(filter(may_be_kept, below.noted)),
+    )
+
+
+def _keep(memory: UOp, graph: UOp, sets: _Sets) -> None:
+    below = sets.below
+    if below.as_operands[graph] & below.bits_of((memory,)):
         # the value is what lay in memory already: it came about before
         return
-    seen = toposort((graph,), lambda node: node.op is not Ops.DETACH and not node.dtype.is_int)
-    below = tuple(node for node in seen if node in _graphs)
-    found = [node for node in seen if node in leaves]
-    if not (found or below):
+    anywhere, seen = below.anywhere[graph], below.for_gradients[graph]
+    has_leaf = bool(seen & sets.leads)
+    under = tuple(node for node in below.nodes_of(seen & sets.kept) if node in _graphs)
+    if not (has_leaf or under):
         return
     while len(_graphs) >= _MOST_GRAPHS:
         _drop([next(iter(_graphs))])
-    names = {} if recorders.active else _second_names(order, seen)
+    names = {} if recorders.active else _second_names(anywhere, seen, sets)
     graph = graph.substitute(names) if names else graph
-    _graphs[memory] = Kept(graph, bool(found), below, tuple(names.values()))
-    for node in order:
-        if node.op is Ops.BUFFER:
-            _readers.setdefault(node, weakref.WeakSet()).add(memory)
-    for node in below:
-        _users.setdefault(node, weakref.WeakSet()).add(memory)
-    if any(node.base.op is not Ops.BUFFER for node in found):
+    _graphs[memory] = Kept(graph, has_leaf, under, tuple(names.values()))
+    _note(_readers, below.nodes_of(anywhere & sets.buffers), memory)
+    _note(_users, under, memory)
+    if seen & sets.waits:
         _unsettled.add(memory)
 
 
-def _second_names(order: Iterable[UOp], seen: Mapping[UOp, None]) -> dict[UOp, UOp]:
+def _note(table: Dependents, nodes: Iterable[UOp], memory: UOp) -> None:
+    """Add memory to the sets of nodes."""
+    for node in nodes:
+        known = table.get(node)
+        if known is None:
+            known = table[node] = weakref.WeakSet()
+        known.add(memory)
+
+
+def _second_names(anywhere: int, seen: int, sets: _Sets) -> dict[UOp, UOp]:
     """Second names for memory with a graph of its own that gradients do not see."""
-    hidden = toposort([node for node in order if node in _graphs and node not in seen])
-    buffers = [node for node in hidden if node.op is Ops.BUFFER and node not in seen]
+    hidden = 0
+    for node in sets.below.nodes_of(anywhere & sets.kept & ~seen):
+        if node in _graphs:
+            hidden |= sets.below.anywhere[node]
+    buffers = sets.below.nodes_of(hidden & sets.buffers & ~seen)
     return {node: _second_name(node) for node in buffers}
 
 
@@ -164,18 +206,6 @@ def _second_name(memory: UOp) -> UOp:
     name = attach(UOp.new_buffer(buffer.device, buffer.size, memory.dtype), buffer)
     _second[memory], _first[name] = weakref.ref(name), weakref.ref(memory)
     return name
-
-
-def _operands_below(graph: UOp) -> set[UOp]:
-    """The nodes of a graph without the results that functions compute: those are their outcome."""
-    seen = {graph}
-    waiting = [graph]
-    while waiting:
-        node = waiting.pop()
-        operands = node.src[1:] if node.op is Ops.FUNCTION else node.src
-        waiting += [operand for operand in operands if operand not in seen]
-        seen.update(operands)
-    return seen
 
 
 def follow(replaced: Mapping[UOp, UOp]) -> None:
@@ -193,9 +223,8 @@ def follow(replaced: Mapping[UOp, UOp]) -> None:
         if operands != kept.graph.src:
             graph = kept.graph.replace(src=operands)
             _graphs[memory] = Kept(graph, kept.has_leaf, kept.below)
-            for node in toposort((graph,)):
-                if node.op is Ops.BUFFER:
-                    _readers.setdefault(node, weakref.WeakSet()).add(memory)
+            read = (node for node in toposort((graph,)) if node.op is Ops.BUFFER)
+            _note(_readers, read, memory)
 
 
 def _drop(memories: list[UOp]) -> None:
