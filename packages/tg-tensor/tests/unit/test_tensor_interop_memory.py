@@ -6,12 +6,14 @@ import copy
 import gc
 import pickle
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from tg_tensor import Tensor, Variable, dtypes
 from tg_tensor.errors import AssignError, ExchangeError, ExportError
 from tg_tensor.interop.dlpack import _fields, _Tensor, _Versioned
+from tg_uop.errors import ArgumentTypeError
 
 # arrays are asked in ways that NumPy has from 2.1 on
 pytest.importorskip("numpy", minversion="2.1")
@@ -21,6 +23,19 @@ COPIED, READ_ONLY = 2, 1
 
 def computed(values: object) -> Tensor:
     return Tensor(values).contiguous().realize()
+
+
+class Foreign:
+    """An array of a library that is not NumPy."""
+
+    def __init__(self, array: np.ndarray) -> None:  # type: ignore[type-arg]
+        self._array = array
+
+    def __dlpack__(self, **wishes: object) -> object:
+        return self._array.__dlpack__(**wishes)  # type: ignore[misc, call-arg]
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
 
 class Owner(np.ndarray):  # type: ignore[type-arg]
@@ -230,9 +245,26 @@ def test_memory_of_other_devices_is_refused() -> None:
         Tensor.from_dlpack(Far())
 
 
-def test_complex_numbers_are_refused() -> None:
-    with pytest.raises(ValueError, match="no such dtype"):
-        Tensor.from_dlpack(np.array([1j]))
+@pytest.mark.parametrize("wrap", [np.asarray, Foreign])
+def test_complex_numbers_are_refused(wrap: Callable[[object], object]) -> None:
+    with pytest.raises(BufferError, match="no such dtype"):
+        Tensor.from_dlpack(wrap(np.array([1j])))  # type: ignore[arg-type]
+
+
+def test_a_capsule_alone_is_taken_once() -> None:
+    array = np.arange(3.0)
+    for capsule in (array.__dlpack__(), array.__dlpack__(max_version=(1, 0))):
+        x = Tensor.from_dlpack(capsule)
+        array += 1
+        assert x.tolist() == array.tolist()
+        with pytest.raises(ExchangeError, match="used"):
+            Tensor.from_dlpack(capsule)
+
+
+@pytest.mark.parametrize("value", [[1, 2], None, 3.0, "x"])
+def test_what_offers_no_memory_is_refused(value: object) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"offers no memory.*Tensor\(values\)"):
+        Tensor.from_dlpack(value)  # type: ignore[arg-type]
 
 
 # *** addresses ***

@@ -15,9 +15,10 @@ import numpy.typing as npt
 from tg_runtime import Buffer, BufferSpec
 from tg_runtime.device import Memory
 from tg_tensor.engine.buffers import attach
-from tg_tensor.errors import ExchangeError
+from tg_tensor.errors import DataError, ExchangeError
 from tg_tensor.interop.numpy import dtype_of_array, node_of_array, numpy_dtype
 from tg_uop import DType, UOp, dtypes
+from tg_uop.errors import ArgumentTypeError
 
 Array = npt.NDArray[np.generic]
 # the numbers of dlpack.h for memory that the host reaches
@@ -157,23 +158,22 @@ class Lent(NamedTuple):
 
 
 def lent_by(exporter: Exporter, copy: bool | None = None) -> Lent:
-    """The memory of the host that an object offers.
+    """The memory of the host that an object offers; the object may be a capsule itself.
 
     Raises `ExchangeError`, a `BufferError`, for memory of another device, for number types that
-    there is no dtype for, and where only a copy could be had that `copy=False` forbids.
+    there is no dtype for, and where only a copy could be had that `copy=False` forbids;
+    `ArgumentTypeError` for what offers none.
     """
     if isinstance(exporter, np.ndarray):
         array = exporter.copy() if copy else exporter
-        return Lent(array, dtype_of_array(array), array.flags.writeable)
-    kind = int(exporter.__dlpack_device__()[0])
-    if kind not in _HOST_KINDS:
-        raise ExchangeError(
-            protocol="DLPack",
-            reason=f"the memory is of device kind {kind}, which the host does not reach",
-            hint="copy it to the host in the library that has it",
-        )
-    capsule = _capsule_from(exporter, copy)
+        return Lent(array, _dtype_lent(array), array.flags.writeable)
+    if _is_capsule(exporter):
+        capsule: object = exporter
+    else:
+        _check_exporter(exporter)
+        capsule = _capsule_from(exporter, copy)
     found = _fields(capsule)
+    _check_kind(_tensor_of(found).device_kind)
     # a capsule without a version does not say that nobody may write; NumPy then forbids it
     writable = isinstance(found, _Tensor) or not found.flags & _READ_ONLY
     tensor = _tensor_of(found)
@@ -184,7 +184,43 @@ def lent_by(exporter: Exporter, copy: bool | None = None) -> Lent:
         array = np.from_dlpack(_Carrier(capsule))  # type: ignore[arg-type]
     except (RuntimeError, BufferError, TypeError) as error:
         raise ExchangeError(protocol="DLPack", reason=str(error)) from error
-    return Lent(array, dtype_of_array(array) if narrow is None else narrow, writable)
+    return Lent(array, _dtype_lent(array) if narrow is None else narrow, writable)
+
+
+def _is_capsule(value: object) -> bool:
+    """Whether it is what `__dlpack__` gives, which older functions hand on by itself."""
+    return type(value).__name__ == "PyCapsule"
+
+
+def _check_exporter(exporter: Exporter) -> None:
+    """Ask for the device before any memory is exported."""
+    if not hasattr(exporter, "__dlpack__") or not hasattr(exporter, "__dlpack_device__"):
+        raise ArgumentTypeError(
+            argument="the exporter of from_dlpack",
+            given=f"a {type(exporter).__name__}, which offers no memory",
+            expected="an array with __dlpack__ and __dlpack_device__, or a capsule; "
+            "Tensor(values) copies lists and other objects",
+        )
+    _check_kind(int(exporter.__dlpack_device__()[0]))
+
+
+def _check_kind(kind: int) -> None:
+    if kind not in _HOST_KINDS:
+        raise ExchangeError(
+            protocol="DLPack",
+            reason=f"the memory is of device kind {kind}, which the host does not reach",
+            hint="copy it to the host in the library that has it",
+        )
+
+
+def _dtype_lent(array: Array) -> DType:
+    """The dtype of an array; the protocol asks for a `BufferError` where there is none."""
+    try:
+        return dtype_of_array(array)
+    except DataError as error:
+        raise ExchangeError(
+            protocol="DLPack", reason=f"there is no such dtype as {array.dtype}", hint=error.hint
+        ) from error
 
 
 def _capsule_from(exporter: Exporter, copy: bool | None) -> object:
