@@ -24,6 +24,10 @@ class DataError(TgError, ValueError):
         return f"{text}; {self.hint}" if self.hint else text
 
 
+class DataKindError(DataError, TypeError):
+    """Data of a kind that no Tensor can be made of; PyTorch has a `TypeError` here."""
+
+
 class ElementCountError(TgError, RuntimeError, ValueError):
     """A Tensor that must have one element and has more or fewer; PyTorch: `RuntimeError`."""
 

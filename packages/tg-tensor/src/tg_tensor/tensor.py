@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 from tg_runtime import Device
 from tg_uop import DType, Ops, UOp, dtypes
+from tg_uop.arguments import methods_name_bad_arguments
 from tg_uop.dtype.value import const_value
 from tg_uop.ir.args import CallArg
 
@@ -22,7 +23,7 @@ from tg_tensor.custom.kernel import GradFunction, KernelFunction, custom_kernel
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.engine.buffers import buffer_of
 from tg_tensor.engine.promises import promise
-from tg_tensor.errors import DataError, GradientError
+from tg_tensor.errors import DataError, DataKindError, GradientError
 from tg_tensor.interop.arrays import array_of_any
 from tg_tensor.interop.files import write_file
 from tg_tensor.interop.numpy import node_of_array, node_of_bytes, node_of_list
@@ -33,15 +34,17 @@ from tg_tensor.multi.shard import (
     shard_uop,
     sharded_axis,
 )
-from tg_tensor.ops.axis_names import AxisNameOps
 from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors
+from tg_tensor.ops.exchange import ExchangeOps
 from tg_tensor.ops.numbers import number
 from tg_tensor.ops.views import is_in_file, names_place
 from tg_tensor.realize import realize, schedule
 from tg_tensor.training import Trains, train
 
 
-class Tensor(AxisNameOps, metaclass=Trains):
+# with `dim` the methods `max` and `min` of PyTorch give positions too
+@methods_name_bad_arguments(others={"max": ["dim"], "min": ["dim"]}, inner=["ufix", "alu"])
+class Tensor(ExchangeOps, metaclass=Trains):
     """A value with shape, dtype and device that is computed when it is needed.
 
     `data` may be a number, nested lists, bytes, a NumPy array (all copied), another library's array
@@ -402,7 +405,7 @@ def _node_of_host_data(data: object, device: str, dtype: DType | None) -> UOp:
         return node_of_list(data, dtype, device)
     found = array_of_any(data)
     if found is None:
-        raise DataError(
+        raise DataKindError(
             given=f"an object of type {type(data).__name__}",
             reason="it is no number, list, bytes, array, node or path",
         )

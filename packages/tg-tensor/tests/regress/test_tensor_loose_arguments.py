@@ -44,5 +44,5 @@ def test_a_size_that_is_no_number_is_an_error():
 
 
 def test_none_is_no_operand():
-    with pytest.raises(TypeError, match="None is no operand"):
+    with pytest.raises(TypeError, match="operand is None"):
         Tensor([1.0]) + None

@@ -24,7 +24,9 @@ X = Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     ],
 )
 def test_an_axis_that_is_no_number(call: Callable[[], object]) -> None:
-    with pytest.raises(ArgumentTypeError, match=r"axis is .*expected a whole number.*2 axes") as e:
+    with pytest.raises(
+        ArgumentTypeError, match=r"shape \(2, 3\).*(axis|dim0?) is .*expected a whole number"
+    ) as e:
         call()
     check(e.value)
 

@@ -86,14 +86,38 @@ class IndexDTypeError(DTypeError, IndexError):
 class ArgumentTypeError(TgError, TypeError):
     """An argument of a kind that an operation cannot take."""
 
-    def __init__(self, *, argument: str, given: object, expected: str) -> None:
+    def __init__(
+        self, *, argument: str, given: str, expected: str, call: str = "", hint: str = ""
+    ) -> None:
+        self.call = call
         self.argument = argument
-        self.given = repr(given)
+        self.given = given
         self.expected = expected
-        super().__init__(argument, self.given, expected)
+        self.hint = hint
+        super().__init__(argument, given, expected, call, hint)
 
     def explain(self) -> str:
-        return f"{self.argument} is {self.given}, expected {self.expected}"
+        call = f"{self.call}: " if self.call else ""
+        text = f"{call}{self.argument} is {self.given}, expected {self.expected}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class OperandError(ArgumentTypeError, ValueError):
+    """Something else where a Tensor is expected, or a value that no Tensor can be made of."""
+
+
+class SignatureError(TgError, TypeError):
+    """Arguments that are too many, too few, or by names that what was called does not have."""
+
+    def __init__(self, *, call: str, reason: str, hint: str = "") -> None:
+        self.call = call
+        self.reason = reason
+        self.hint = hint
+        super().__init__(call, reason, hint)
+
+    def explain(self) -> str:
+        text = f"{self.call}: {self.reason}"
+        return f"{text}; {self.hint}" if self.hint else text
 
 
 class IndexItemError(TgError, TypeError, IndexError, ValueError):

@@ -10,10 +10,12 @@ import math
 from typing import Self
 
 from tg_uop import DType, Ops, UOp, dtypes
+from tg_uop.arguments import shown
 from tg_uop.dtype.promote import least_upper_dtype, scalar_dtype
-from tg_uop.errors import DTypeError, ShapeError
+from tg_uop.errors import DTypeError, OperandError, ShapeError
 from tg_uop.ir.ops import GroupOp
 
+from tg_tensor.errors import DataKindError
 from tg_tensor.ops.core import TensorCore
 from tg_tensor.ops.numbers import beside_number, number
 
@@ -34,9 +36,15 @@ class OperandOps(TensorCore):
             return self._of(number(x, scalar_dtype(x, self.uop.dtype)))
         if isinstance(x, UOp):
             return self._of(x)
-        if x is None:
-            raise TypeError("None is no operand of a Tensor; leave the operation out where it is")
-        return self._lift(x, self.uop._device)
+        try:
+            return self._lift(_present(x), self.uop._device)
+        except DataKindError:
+            raise OperandError(
+                argument="an operand",
+                given=shown(x),
+                expected="a Tensor, a number, a list of numbers or an array",
+                hint="leave the operation out where there is none" if x is None else "",
+            ) from None
 
     # *** operands of one dtype and shape ***
 
@@ -47,6 +55,9 @@ class OperandOps(TensorCore):
             left, right = self._operands(other)
         except ShapeError as error:
             raise _of_op(error, op) from None
+        except OperandError as error:
+            error.call = f"{op.name} on shape {self.shape} of {self.dtype}"
+            raise
         if reverse:
             left, right = right, left
         return self._of(UOp(op, _BOOL if op in _COMPARISONS else left.dtype, (left, right)))
@@ -142,6 +153,13 @@ class OperandOps(TensorCore):
         if left.dtype.is_float:
             return left.fdiv(right).trunc()
         return left.alu(Ops.IDIV, right)
+
+
+def _present(x: object) -> object:
+    """What a Tensor is made of; without data one is made empty, which no operand is."""
+    if x is None:
+        raise DataKindError(given="None", reason="it is no operand")
+    return x
 
 
 def _of_op(error: ShapeError, op: Ops) -> ShapeError:

@@ -7,6 +7,7 @@ from math import prod
 from operator import index
 from typing import Self
 
+from tg_uop.arguments import shown
 from tg_uop.errors import ArgumentTypeError, AxisError, ShapeError
 from tg_uop.ir.ops import Ops
 from tg_uop.plain import plain, plain_sequence
@@ -53,7 +54,7 @@ class MovementMixin:
             axis = index(axis)
         except TypeError:
             expected = f"a whole number: shape {self.shape} has {len(self.shape)} axes"
-            raise ArgumentTypeError(argument="axis", given=axis, expected=expected) from None
+            raise ArgumentTypeError(argument="axis", given=shown(axis), expected=expected) from None
         if not -count <= axis < max(count, 1):
             raise AxisError(
                 op="axis",
