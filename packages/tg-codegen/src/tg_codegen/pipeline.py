@@ -32,6 +32,7 @@ from tg_codegen.expand.loops import close_once
 from tg_codegen.expand.replicate import replicate
 from tg_codegen.expand.shared import share_group_reduces
 from tg_codegen.expand.threads import number_threads
+from tg_codegen.expand.work_items import loop_over_items
 from tg_codegen.legalize.passes import STEPS
 from tg_codegen.linearize.linear import linearize
 from tg_codegen.optimize.choose import optimized
@@ -101,6 +102,7 @@ def _optimize(kernel: UOp, renderer: Renderer, options: Options) -> UOp:
 def lowering(caps: Capabilities) -> Pipeline:
     """From an optimized kernel to linear form."""
     return Pipeline(
+        Pass("loop-over-items", partial(loop_over_items, caps=caps), KERNEL, KERNEL),
         Pass(
             "share-group-reduces",
             share_group_reduces,

@@ -11,8 +11,8 @@ from collections.abc import Collection
 
 from tg_uop import Ops, UOp
 
-from tg_codegen.canonicalize.accesses import split_gate
 from tg_codegen.canonicalize.conditions import conjuncts
+from tg_codegen.canonicalize.views import split_gate
 
 # operations that give 0 when all their operands are 0
 _KEEP_ZERO = frozenset((Ops.ADD, Ops.MUL, Ops.MAX, Ops.CAST, Ops.SQRT, Ops.OR, Ops.XOR, Ops.AND))

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 
 from tg_uop import Ops, UOp, dtypes
 
-from tg_codegen.canonicalize.accesses import split_gate
 from tg_codegen.canonicalize.conditions import Solution, all_of, negated, solve
 from tg_codegen.canonicalize.sums import number_of
+from tg_codegen.canonicalize.views import split_gate
 
 # integers up to this are exact in the dtype, and so are all sums on the way to them
 EXACT_UP_TO = {dtypes.float16: 1 << 11, dtypes.float32: 1 << 24, dtypes.float64: 1 << 53}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Self, SupportsIndex
+from typing import Protocol, Self, SupportsIndex
 
 from tg_uop.dtype.dtype import AddrSpace, DType, Invalid, PtrDType, dtypes
-from tg_uop.errors import ShapeError, VariableRangeError
+from tg_uop.errors import ArgumentTypeError, ShapeError, VariableRangeError
 from tg_uop.ir.args import (
     BufferArg,
     CallArg,
@@ -22,12 +22,30 @@ from tg_uop.ir.args import (
 from tg_uop.ir.axis import AxisType
 from tg_uop.ir.infer.shape import settled
 from tg_uop.ir.infer.symbolic import check_symbolic
+from tg_uop.ir.memory import effects_on, is_memory, whole_memory
 from tg_uop.ir.node import Node
 from tg_uop.ir.ops import GroupOp, Ops
+from tg_uop.ir.substitute import substitute
 
 Scalar = int | float | bool
 
+
+class Shaped(Protocol):
+    """What memory can be made like."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions."""
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements, or the pointer to them."""
+
+
 _buffer_slots = itertools.count()
+
+_FIRST_COPY_AXIS = 1 << 20
+"""Loops that write all of memory are inside of those of the kernel."""
 
 
 class Builders(Node):
@@ -129,6 +147,15 @@ class Builders(Node):
         return memory if len(shape) == 1 else cls(Ops.RESHAPE, pointer, (memory,), shape)
 
     @classmethod
+    def placeholder_like(
+        cls, other: Shaped, slot: int, addrspace: AddrSpace = AddrSpace.GLOBAL
+    ) -> Self:
+        """Memory of the shape and element dtype of a tensor, a node or other memory."""
+        dtype = other.dtype
+        element = dtype.base if isinstance(dtype, PtrDType) else dtype
+        return cls.placeholder(other.shape, element, slot, addrspace)
+
+    @classmethod
     def define_local(cls, slot: int, dtype: DType, size: int) -> Self:
         """Scratch memory shared by the work-items of a group (of a thread on a CPU)."""
         return cls(Ops.DEFINE_LOCAL, dtype.ptr(size, AddrSpace.LOCAL), (), slot)
@@ -200,6 +227,18 @@ class Builders(Node):
         dtype = scalar.vec(len(picked)) if len(picked) > 1 else scalar
         return type(self)(Ops.GEP, dtype, (self,), picked)
 
+    def contract(self, *ranges: Self) -> Self:
+        """The values at all steps of ranges of known size as a vector, the last range fastest."""
+        lanes = [self]
+        for loop in ranges:
+            steps = _steps_of(loop)
+            lanes = [
+                substitute(lane, {loop: self.const(loop.dtype, step)})
+                for lane in lanes
+                for step in steps
+            ]
+        return self.stack(*lanes)
+
     # *** memory ***
 
     def index(self, *indices: int | Self, ptr: bool = False) -> Self:
@@ -224,10 +263,48 @@ class Builders(Node):
         return type(self)(Ops.LOAD, found, (self, *operands))
 
     def store(self, value: Self | Scalar, *operands: Self) -> Self:
-        """Write `value` to the element or view that this node names."""
-        target = self.dtype.base if isinstance(self.dtype, PtrDType) else self.dtype
-        node = value if isinstance(value, type(self)) else self.const(target, value)
+        """Write `value` to the element or view that this node names.
+
+        A number is converted to the dtype of an element of memory, as `assign` does it.
+        """
+        dtype = self.dtype
+        if isinstance(dtype, PtrDType) and self.op is not Ops.INDEX:
+            return self._store_all(value)
+        target = dtype.base if isinstance(dtype, PtrDType) else dtype
+        if not isinstance(value, type(self)):
+            node = self.const(target, value)
+        elif self.op is Ops.INDEX:
+            if isinstance(value.dtype, PtrDType):
+                expected = f"a value; this is memory of shape {value._shape}: index it"
+                raise ArgumentTypeError(argument="value", given=repr(value), expected=expected)
+            node = value.cast(target) if value.dtype.count == target.count else value
+        else:
+            node = value
         return type(self)(Ops.STORE, dtypes.void, (self, node, *operands))
+
+    def set(self, value: Self | Scalar, end: Self | Sequence[Self] = ()) -> Self:
+        """The memory of this element or view after a write to it, in the loops of `end`.
+
+        `total = total[0].set(total.after(k)[0] + x[k], end=k)` sums along the loop k.
+        """
+        loops = tuple(end) if isinstance(end, tuple | list) else (end,)
+        return whole_memory(self).after(self.store(value).end(*loops))
+
+    def _store_all(self, value: Self | Scalar) -> Self:
+        """A write to each element of memory, of a number or of memory of the same shape."""
+        shape = self._shape or ()
+        loops = tuple(self.range(size, _FIRST_COPY_AXIS + axis) for axis, size in enumerate(shape))
+        place = self.index(*loops)
+        if isinstance(value, type(self)) and isinstance(value.dtype, PtrDType):
+            if value._shape != shape:
+                raise ShapeError(
+                    op=Ops.STORE.name,
+                    shapes=(shape, value._shape),
+                    reason="memory is copied to memory of the same shape",
+                    hint="index both, or expand the value",
+                )
+            value = value.index(*loops)
+        return place.store(value).end(*loops)
 
     def after(self, *effects: Self) -> Self:
         """This value, once `effects` have happened."""
@@ -240,16 +317,32 @@ class Builders(Node):
     # *** structure ***
 
     def end(self, *ranges: Self) -> Self:
-        """Close loops around an effect."""
-        return type(self)(Ops.END, dtypes.void, (self, *ranges)) if ranges else self
+        """Close loops around an effect, or around what has happened to memory."""
+        if not ranges:
+            return self
+        effects = effects_on(self)
+        if not effects:
+            raise ArgumentTypeError(
+                argument="effect",
+                given=repr(self),
+                expected="a store, or memory after one: nothing has been written to this memory",
+            )
+        first, *others = effects
+        return type(self)(Ops.END, dtypes.void, (first.group(*others), *ranges))
 
     def sink(self, *others: Self, arg: KernelInfo | None = None, tag: object = None) -> Self:
-        """The root of a kernel, or of several tensors."""
-        return type(self)(Ops.SINK, dtypes.void, (self, *others), arg, tag)
+        """The root of a kernel, or of several tensors; memory stands for what happened to it."""
+        roots = (self, *others)
+        if any(is_memory(root) for root in roots):
+            roots = tuple(effect for root in roots for effect in effects_on(root))
+        return type(self)(Ops.SINK, dtypes.void, roots, arg, tag)
 
     def group(self, *others: Self) -> Self:
-        """Several effects as one."""
-        return type(self)(Ops.GROUP, dtypes.void, (self, *others)) if others else self
+        """Several effects as one; memory stands for what happened to it."""
+        parts = (self, *others)
+        if any(is_memory(part) for part in parts):
+            parts = tuple(effect for part in parts for effect in effects_on(part))
+        return type(self)(Ops.GROUP, dtypes.void, parts) if len(parts) > 1 else parts[0]
 
     def call(
         self,
@@ -307,7 +400,8 @@ class Builders(Node):
             )
 
         kept = tuple(keep(entry) for entry in arg)
-        check_symbolic(op, self._shape, arg)
+        if not is_memory(self):
+            check_symbolic(op, self._shape, arg)
         return type(self)(op, self.dtype, (self, *dims), kept)
 
     # *** devices ***
@@ -355,6 +449,13 @@ class Builders(Node):
         if not low <= value <= high:
             raise VariableRangeError(name=name, value=value, low=low, high=high)
         return type(self)(Ops.BIND, self.dtype, (self, self.const(self.dtype, value)))
+
+
+def _steps_of(loop: Node) -> range:
+    end = loop.src[0].arg if loop.op is Ops.RANGE else None
+    if not isinstance(end, int):
+        raise TypeError(f"only a RANGE of known size has a lane a step, {loop.op} has none")
+    return range(end)
 
 
 def _settled_entry(entry: object) -> object:

@@ -11,6 +11,8 @@ from tg_uop.ir.args import ProgramInfo, RangeArg, ReduceArg
 from tg_uop.ir.axis import AxisType
 from tg_uop.ir.build import Builders
 from tg_uop.ir.infer.shape import merge_symbolic
+from tg_uop.ir.memory import indices_of, view_of
+from tg_uop.ir.mixed import same_type, type_of_quotient
 from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.substitute import substitute
 from tg_uop.ir.walk import reaches, toposort
@@ -300,11 +302,42 @@ class UOp(Builders, ReduceMixin):
         raise TypeError(f"{self.op} is one value, it cannot be iterated over")
 
     def __getitem__(self, index: object) -> Self:
-        """Of memory: an element by one index an axis; of a tensor-form value: a view."""
-        if not isinstance(self.dtype, PtrDType):
+        """Of memory: an element by one index an axis, a view by fewer or by slices; of a
+        tensor-form value: a view.
+        """
+        if not isinstance(self.dtype, PtrDType) or self._shape is None:
             return ReduceMixin.__getitem__(self, index)
-        indices = index if isinstance(index, tuple) else (index,)
-        return self.index(*indices)
+        indices = indices_of(index, self._shape)
+        return view_of(self, index) if indices is None else self.index(*indices)  # type: ignore[arg-type]
+
+    # *** arithmetic of different number types ***
+
+    def ufix(self, value: object) -> Self:
+        """`value` as a node that can stand beside this one; beside an integer a Python float
+        stays a float.
+        """
+        if type(value) is float and not self.dtype.is_float and self.dtype.count == 1:
+            return self.const(dtypes.default_float, value)
+        return Builders.ufix(self, value)
+
+    def fdiv(self, x: object, reverse: bool = False) -> Self:
+        """Division; of integers in the default float dtype."""
+        left, right = self._in_order(x, reverse)
+        dtype = type_of_quotient(left.dtype)
+        return left.cast(dtype).alu(Ops.FDIV, right.cast(dtype))
+
+    def _in_order(self, x: object, reverse: bool) -> tuple[Self, Self]:
+        left, right = ReduceMixin._in_order(self, x, reverse)
+        if left.dtype is right.dtype and not isinstance(left.dtype, PtrDType):
+            return left, right
+        return same_type(left, right)
+
+    def _pick(self, x: object, y: object) -> Self:
+        if isinstance(x, UOp) or isinstance(y, UOp):
+            left = x if isinstance(x, type(self)) else y.ufix(x)  # type: ignore[attr-defined]
+            right = y if isinstance(y, type(self)) else x.ufix(y)  # type: ignore[attr-defined]
+            x, y = same_type(left, right)
+        return ReduceMixin._pick(self, x, y)
 
     # *** hooks of the shared methods ***
 

@@ -91,6 +91,11 @@ def basic_view(value: V, items: Sequence[object]) -> V:
     axis_items = [item for item in items if item is not None]
     pairs = enumerate(zip(axis_items, shape, strict=True))
     cuts = [axis_cut(item, size, axis, shape) for axis, (item, size) in pairs]
+    return view_of_cuts(value, items, cuts)
+
+
+def view_of_cuts(value: V, items: Sequence[object], cuts: Sequence[AxisCut]) -> V:
+    """What the cuts keep, one an axis, with a new axis for each None among the items."""
     value = apply_cuts(value, cuts)
     kept = iter(zip(cuts, value.shape, strict=True))
     final: list[Dim] = []

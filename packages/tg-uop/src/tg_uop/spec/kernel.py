@@ -8,7 +8,7 @@ from __future__ import annotations
 from tg_uop.dtype.dtype import AddrSpace, PtrDType
 from tg_uop.ir.args import KernelInfo, ParamArg, TileProduct
 from tg_uop.ir.axis import AxisType
-from tg_uop.ir.ops import Ops
+from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.uop import UOp
 from tg_uop.spec.arithmetic import arithmetic_rows, bitcast
 from tg_uop.spec.node import (
@@ -93,7 +93,7 @@ def store(node: UOp) -> str | None:
     return is_void(node)
 
 
-def _reshape(node: UOp) -> str | None:
+def _view(node: UOp) -> str | None:
     if isinstance(node.dtype, PtrDType) and node.dtype is node.src[0].dtype:
         return None
     return "only memory has a shape here, values are single elements"
@@ -121,7 +121,7 @@ KERNEL: Table = {
     Ops.SPECIAL: Row("a launch index of a custom kernel", special(WEAK_KINDS.addresses)),
     Ops.DEFINE_LOCAL: Row("memory of a work-group", memory(AddrSpace.LOCAL)),
     Ops.DEFINE_REG: Row("registers", memory(AddrSpace.REG)),
-    Ops.RESHAPE: Row("memory indexed by several axes", _reshape),
+    **dict.fromkeys(sorted(GroupOp.Movement), Row("memory seen with other axes", _view)),
     Ops.DETACH: Row("the value, which gradients do not see", same_value),
     Ops.CONTIGUOUS_BACKWARD: Row("the value, whose gradient would be contiguous", same_value),
     Ops.RANGE: Row("a loop", loop(AxisType, WEAK_KINDS.addresses)),
