@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from pathlib import Path
 
 from tg_uop.errors import TgError
 
 
-class LayerError(TgError, ValueError):
-    """Arguments that a layer cannot be built or called with."""
+class LayerError(TgError, ValueError, RuntimeError):
+    """Arguments that a layer cannot be built or called with.
+
+    PyTorch has a `ValueError` where a layer is built, mostly a `RuntimeError` where it is called.
+    """
 
     def __init__(self, *, layer: str, reason: str, hint: str = "") -> None:
         self.layer = layer
@@ -61,6 +65,36 @@ class StateDictError(TgError, KeyError, ValueError):
             f"the state dict does not fit the model ({'; '.join(parts)}); nothing was loaded; "
             "strict=False loads what fits"
         )
+
+
+class MissingFileError(TgError, FileNotFoundError):
+    """A file that is not there."""
+
+    def __init__(self, *, path: Path | str, expected: str) -> None:
+        self.path = str(path)
+        self.expected = expected
+        super().__init__(self.path, expected)
+        self.errno = errno.ENOENT
+        self.filename = self.path
+
+    def explain(self) -> str:
+        folder = Path(self.path).absolute().parent
+        where = f"{folder} has no such file" if folder.is_dir() else f"there is no folder {folder}"
+        return f"no {self.expected} file {self.path}: {where}"
+
+
+class UnreadableFileError(TgError, OSError):
+    """A file that is there and cannot be read or written: a folder, or one that is protected."""
+
+    def __init__(self, *, path: Path | str, expected: str, reason: str) -> None:
+        self.path = str(path)
+        self.expected = expected
+        self.reason = reason
+        super().__init__(self.path, expected, reason)
+        self.filename = self.path
+
+    def explain(self) -> str:
+        return f"cannot use {self.path} as a {self.expected} file: {self.reason}"
 
 
 class FileFormatError(TgError, ValueError):

@@ -8,11 +8,12 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 
 from tg_tensor import Tensor
+from tg_uop.arguments import names_bad_arguments
 
 from tg_nn.errors import StateDictError
 from tg_nn.io.archives import TensorIO, tar_extract, zip_extract
 from tg_nn.io.gguf_files import gguf_load
-from tg_nn.io.safetensors import safe_load, safe_load_metadata, safe_save
+from tg_nn.io.safetensors import check_state, safe_load, safe_load_metadata, safe_save
 from tg_nn.io.torch_files import torch_load
 
 __all__ = [
@@ -79,6 +80,7 @@ def get_parameters(model: object) -> list[Tensor]:
     return list(get_state_dict(model).values())
 
 
+@names_bad_arguments
 def load_state_dict(
     model: object,
     state_dict: Mapping[str, Tensor],
@@ -94,8 +96,9 @@ def load_state_dict(
     must fit; without, names that do not are passed over.
 
     Raises `StateDictError` naming what is missing, unexpected or of another shape, before
-    anything is changed.
+    anything is changed; `OperandError` for what is no dict of Tensors.
     """
+    check_state("load_state_dict", "state_dict", state_dict)
     own = get_state_dict(model)
     fits = {name for name in own if name in state_dict}
     mismatched = [

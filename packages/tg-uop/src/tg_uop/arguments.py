@@ -62,8 +62,10 @@ def _name_bad_arguments(
         found = inspect.getattr_static(owner, name)
         kind = type(found) if isinstance(found, classmethod | staticmethod) else None
         function = found.__func__ if kind else found
-        if not isinstance(function, types.FunctionType) or hasattr(function, "names_arguments"):
+        if not isinstance(function, types.FunctionType):
             continue
+        # a class above has made its own, whose errors bear its name
+        function = getattr(function, "names_arguments_of", function)
         named = _named(function, owner.__name__ if own else name, owner, others.get(name, ()))
         named.__qualname__ = f"{owner.__qualname__}.{name}"
         named.__module__ = owner.__module__
@@ -90,7 +92,7 @@ def _named(
                 raise
             raise refusal from None
 
-    named.names_arguments = True  # type: ignore[attr-defined]
+    named.names_arguments_of = function  # type: ignore[attr-defined]
     return named
 
 
@@ -284,6 +286,8 @@ _WORDS: dict[object, str] = {
     int: "a whole number",
     float: "a number",
     str: "a text",
+    bytes: "bytes",
+    Mapping: "a dict",
     types.NoneType: "None",
 }
 
@@ -298,11 +302,9 @@ def words_of_kind(kind: object, owner: type | None = None) -> str:
         distinct = list(dict.fromkeys(words))
         if "a number" in distinct:
             distinct = [word for word in distinct if word != "a whole number"]
-        return (
-            distinct[0]
-            if len(distinct) == 1
-            else " or ".join([", ".join(distinct[:-1]), distinct[-1]])
-        )
+        # what is long stands last
+        *others, last = sorted(distinct, key=lambda text: text.startswith("a list"))
+        return f"{', '.join(others)} or {last}" if others else last
     element = _element_kind(kind)
     if element is not None:
         return f"a list of which each is {words_of_kind(element, owner)}"
@@ -311,11 +313,12 @@ def words_of_kind(kind: object, owner: type | None = None) -> str:
     if typing.get_origin(kind) is Literal:
         return f"one of {', '.join(map(repr, parts))}"
     origin = typing.get_origin(kind) or kind
-    if kind in _WORDS:
-        return _WORDS[kind]
+    if origin in _WORDS:
+        return _WORDS[origin]
     if origin is Callable or getattr(origin, "__name__", "") == "Callable":
         return "a function"
-    return f"a {getattr(origin, '__name__', str(origin))}"
+    name = str(getattr(origin, "__name__", origin))
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
 def shown(value: object) -> str:

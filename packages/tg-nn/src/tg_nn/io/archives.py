@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import zipfile
 from pathlib import Path
 
 from tg_tensor import Tensor, dtypes
+from tg_uop.arguments import names_bad_arguments, shown
+from tg_uop.errors import ArgumentTypeError, OperandError
 
-from tg_nn.errors import FileFormatError
+from tg_nn.errors import FileFormatError, MissingFileError, UnreadableFileError
 
 Source = str | Path | bytes | Tensor
 
@@ -17,18 +20,24 @@ Source = str | Path | bytes | Tensor
 class TensorIO(io.RawIOBase):
     """A file for reading whose content are the bytes of a Tensor of one axis.
 
-    Only what is read is brought to the host. Raises `ValueError` for a Tensor that is not of
-    uint8 or has more axes.
+    Only what is read is brought to the host. Raises `FileFormatError` for a Tensor that is not
+    of uint8 or has more axes.
 
     >>> TensorIO(Tensor(b"abc")).read(2)
     b'ab'
     """
 
     def __init__(self, t: Tensor) -> None:
+        if not isinstance(t, Tensor):
+            raise OperandError(
+                call="TensorIO", argument="t", given=shown(t), expected="a Tensor of bytes"
+            )
         if t.ndim != 1 or t.dtype is not dtypes.uint8:
-            raise ValueError(
-                f"the bytes of a file have one axis and are of {dtypes.uint8}, "
-                f"not {t.ndim} axes of {t.dtype}; reshape or bitcast first"
+            raise FileFormatError(
+                path="<Tensor>",
+                expected="byte",
+                reason=f"the bytes of a file have one axis and are of {dtypes.uint8}, "
+                f"not shape {t.shape} of {t.dtype}; reshape or bitcast first",
             )
         super().__init__()
         self._tensor = t
@@ -65,13 +74,27 @@ class TensorIO(io.RawIOBase):
         return self._position
 
 
-def opened(source: Source) -> io.BufferedReader | io.BytesIO:
-    """A file, its bytes, or a Tensor of those, open for reading."""
+def opened(source: Source, expected: str) -> io.BufferedReader | io.BytesIO:
+    """A file, its bytes, or a Tensor of those, open for reading.
+
+    Raises `MissingFileError` for a file that is not there, `UnreadableFileError` for a folder and
+    what the system protects, `ArgumentTypeError` for what is none of these.
+    """
     if isinstance(source, Tensor):
         return io.BufferedReader(TensorIO(source))
-    if isinstance(source, bytes):
+    if isinstance(source, bytes | bytearray | memoryview):
         return io.BytesIO(source)
-    return open(source, "rb")
+    if not isinstance(source, str | os.PathLike):
+        raise ArgumentTypeError(
+            argument="source", given=shown(source), expected="a path, bytes or a Tensor of bytes"
+        )
+    try:
+        return open(source, "rb")
+    except FileNotFoundError:
+        raise MissingFileError(path=str(source), expected=expected) from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UnreadableFileError(path=str(source), expected=expected, reason=reason) from None
 
 
 def name_of(source: Source) -> str:
@@ -79,6 +102,7 @@ def name_of(source: Source) -> str:
     return str(source) if isinstance(source, str | Path) else "<bytes>"
 
 
+@names_bad_arguments
 def tar_extract(source: Source) -> dict[str, Tensor]:
     """The files of a tar archive (compressed or not) as Tensors of uint8, by name.
 
@@ -87,7 +111,7 @@ def tar_extract(source: Source) -> dict[str, Tensor]:
     """
     found = {}
     try:
-        with opened(source) as file, tarfile.open(fileobj=file) as archive:
+        with opened(source, "tar") as file, tarfile.open(fileobj=file) as archive:
             for member in archive.getmembers():
                 content = archive.extractfile(member) if member.isfile() else None
                 if content is not None:
@@ -97,6 +121,7 @@ def tar_extract(source: Source) -> dict[str, Tensor]:
     return found
 
 
+@names_bad_arguments
 def zip_extract(source: Source) -> dict[str, Tensor]:
     """The files of a zip archive as Tensors of uint8, by name.
 
@@ -104,7 +129,7 @@ def zip_extract(source: Source) -> dict[str, Tensor]:
     is no such archive.
     """
     try:
-        with opened(source) as file, zipfile.ZipFile(file) as archive:
+        with opened(source, "zip") as file, zipfile.ZipFile(file) as archive:
             return {
                 entry.filename: Tensor(archive.read(entry))
                 for entry in archive.infolist()

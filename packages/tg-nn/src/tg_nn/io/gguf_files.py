@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
 import struct
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from tg_tensor import Tensor, dtypes
 from tg_uop import DType
+from tg_uop.arguments import names_bad_arguments
 
 from tg_nn.errors import FileFormatError
-from tg_nn.io.archives import Source, name_of
+from tg_nn.io.archives import Source, name_of, opened
 
 try:
     import gguf
@@ -155,6 +156,7 @@ class _Header:
         return self._possible(tensors, 24), self._possible(settings, 13)
 
 
+@names_bad_arguments
 def gguf_load(source: Source) -> tuple[dict[str, Setting], dict[str, Tensor]]:
     """The settings and the tensors of a GGUF file, by name.
 
@@ -168,8 +170,8 @@ def gguf_load(source: Source) -> tuple[dict[str, Setting], dict[str, Tensor]]:
         return _loaded(_Header(name, bytes(source.data())))
     if isinstance(source, bytes):
         return _loaded(_Header(name, source))
-    with open(source, "rb") as file:
-        if Path(source).stat().st_size == 0:
+    with opened(source, "GGUF") as file:
+        if os.fstat(file.fileno()).st_size == 0:
             raise FileFormatError(path=name, expected="GGUF", reason="it is empty")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
             header = _Header(name, mapped)  # type: ignore[arg-type]

@@ -15,8 +15,11 @@ import safetensors
 from numpy.typing import NDArray
 from tg_tensor import Tensor, dtypes
 from tg_uop import DType
+from tg_uop.arguments import names_bad_arguments, shown
+from tg_uop.errors import ArgumentTypeError, DTypeError, OperandError
 
-from tg_nn.errors import FileFormatError
+from tg_nn.errors import FileFormatError, UnreadableFileError
+from tg_nn.io.archives import opened
 
 # names of the format's specification
 DTYPE_OF_NAME: dict[str, DType] = {
@@ -64,22 +67,31 @@ LENGTH_BYTES = 8
 MAX_HEADER_BYTES = 100_000_000  # the limit of the format's own reader
 
 
+@names_bad_arguments
 def safe_save(
     tensors: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str, str] | None = None
 ) -> None:
     """Write tensors by name to a safetensors file; an existing file is replaced as a whole.
 
-    Raises `TypeError` for a dtype that the format does not have.
+    Raises `DTypeError`, a `TypeError`, for a dtype that the format does not have, and
+    `OperandError` for what is no dict of Tensors.
 
     >>> safe_save({"weight": Tensor([1.0, 2.0])}, "weights.safetensors")
     """
     target = Path(path)
+    check_state("safe_save", "tensors", tensors)
     for name, tensor in tensors.items():
         if tensor.dtype not in SERIALIZED_NAME:
-            raise TypeError(f"tensor {name!r}: safetensors has no dtype for {tensor.dtype}")
+            raise DTypeError(
+                what=f"safe_save of tensor {name!r}",
+                dtypes=[tensor.dtype],
+                reason="safetensors has no dtype for it",
+                hint="cast it to another first",
+            )
     # the arrays own the memory whose addresses the writer gets, so they must live until it is done
     arrays = {name: _bytes_of(tensor) for name, tensor in tensors.items()}
     specs = {name: _spec(tensors[name], array) for name, array in arrays.items()}
+    _check_target(target, metadata)
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(descriptor)
@@ -91,11 +103,44 @@ def safe_save(
         raise
 
 
+def _check_target(target: Path, metadata: Mapping[str, str] | None) -> None:
+    if target.is_dir():
+        raise UnreadableFileError(
+            path=target, expected="safetensors", reason="it is a folder; name a file in it"
+        )
+    for key, value in (metadata or {}).items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise ArgumentTypeError(
+                call="safe_save",
+                argument=f"metadata[{key!r}]",
+                given=shown(value),
+                expected="a text",
+            )
+
+
+def check_state(call: str, argument: str, tensors: object) -> None:
+    """Raise `OperandError` for what is no dict of Tensors by name."""
+    expected = "a dict of Tensors by name"
+    if not isinstance(tensors, Mapping):
+        raise OperandError(
+            call=call,
+            argument=argument,
+            given=shown(tensors),
+            expected=expected,
+            hint="get_state_dict(model) gives that of a model",
+        )
+    for name, tensor in tensors.items():
+        if not isinstance(name, str) or not isinstance(tensor, Tensor):
+            where = f"{argument}[{name!r}]"
+            raise OperandError(call=call, argument=where, given=shown(tensor), expected=expected)
+
+
+@names_bad_arguments
 def safe_load(source: str | Path | bytes | Tensor, device: str | None = None) -> dict[str, Tensor]:
     """The tensors of a safetensors file, or of its bytes (also in a Tensor), by name.
 
-    Raises `FileFormatError` for a file that is cut off or damaged, `OSError` for one that cannot
-    be read.
+    Raises `FileFormatError` for a file that is cut off or damaged, `MissingFileError` and
+    `UnreadableFileError`, which are an `OSError`, for one that is not there or cannot be read.
 
     >>> safe_load("weights.safetensors")["weight"].shape
     (2,)
@@ -103,7 +148,8 @@ def safe_load(source: str | Path | bytes | Tensor, device: str | None = None) ->
     if isinstance(source, Tensor):
         source = bytes(source.data())
     name = "<bytes>" if isinstance(source, bytes) else str(source)
-    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    with opened(source, "safetensors") as file:
+        data = file.read()
     try:
         entries = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
     except safetensors.SafetensorError as error:
@@ -119,6 +165,7 @@ def safe_load(source: str | Path | bytes | Tensor, device: str | None = None) ->
     return loaded
 
 
+@names_bad_arguments
 def safe_load_metadata(
     source: str | Path | bytes | Tensor,
 ) -> tuple[Tensor, int, dict[str, object]]:
@@ -134,7 +181,7 @@ def safe_load_metadata(
     if isinstance(source, bytes):
         header, start = _header("<bytes>", io.BytesIO(source), len(source))
         return Tensor(source) if content is None else content, start, header
-    with open(source, "rb") as file:
+    with opened(source, "safetensors") as file:
         header, start = _header(str(source), file, Path(source).stat().st_size)
     return Tensor(Path(source)), start, header
 

@@ -15,6 +15,8 @@ from typing import IO, NamedTuple
 
 from tg_tensor import Tensor, dtypes
 from tg_uop import DType
+from tg_uop.arguments import names_bad_arguments
+from tg_uop.errors import TgError
 
 from tg_nn.errors import FileFormatError
 from tg_nn.io.archives import Source, name_of, opened
@@ -166,15 +168,17 @@ class _Reader(pickle.Unpickler):
         return _Storage(self._read[key], DTYPE_OF_STORAGE.get(kind))
 
 
+@names_bad_arguments
 def torch_load(source: Source) -> object:
     """What `torch.save` wrote: a Tensor, or dicts, lists and numbers with Tensors in them.
 
     `source` is a path, or the bytes of a file (also in a Tensor). Nothing in the file is run.
-    Raises `FileFormatError` when it is no such file, or contains objects of other classes.
+    Raises `FileFormatError` when it is no such file, or contains objects of other classes, and
+    `MissingFileError` when there is none.
     """
     name = name_of(source)
     try:
-        with opened(source) as file, zipfile.ZipFile(file) as archive:
+        with opened(source, "torch.save") as file, zipfile.ZipFile(file) as archive:
             pickles = [n for n in archive.namelist() if n.rpartition("/")[2] == "data.pkl"]
             if not pickles:
                 raise pickle.UnpicklingError("the archive has no data.pkl")
@@ -184,5 +188,7 @@ def torch_load(source: Source) -> object:
     except zipfile.BadZipFile as error:
         reason = "it is no zip archive; files from before PyTorch 1.6 need torch.save once more"
         raise FileFormatError(path=name, expected="torch.save", reason=reason) from error
+    except TgError:
+        raise
     except _DAMAGE as error:
         raise FileFormatError(path=name, expected="torch.save", reason=str(error)) from error

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from operator import index
 from typing import ClassVar
 
 from tg_tensor import Tensor
+from tg_uop.arguments import methods_name_bad_arguments
 
 from tg_nn.errors import LayerError
+from tg_nn.layers.checks import check_counts, check_sizes
 
 Sizes = int | tuple[int, ...]
 
@@ -25,10 +29,10 @@ def as_sizes(value: Sizes, dims: int, what: str) -> tuple[int, ...]:
 
     Raises `LayerError` when a tuple has another number of axes.
     """
-    if isinstance(value, int):
-        return (value,) * dims
-    if len(value) != dims:
-        raise LayerError(layer=what, reason=f"{value} are not {dims} sizes")
+    if isinstance(value, int) or hasattr(value, "__index__"):
+        return (index(value),) * dims
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != dims:
+        raise LayerError(layer=what, reason=f"{value!r} is no size, and are not {dims} sizes")
     return tuple(value)
 
 
@@ -49,8 +53,7 @@ class ConvNd:
         transposed: bool = False,
     ) -> None:
         name = type(self).__name__
-        if min(in_channels, out_channels, groups) < 1:
-            raise LayerError(layer=name, reason="channels and groups must be at least 1")
+        check_counts(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
         if in_channels % groups or out_channels % groups:
             raise LayerError(
                 layer=name,
@@ -59,6 +62,9 @@ class ConvNd:
         self.kernel_size = as_sizes(kernel_size, dims, name)
         self.stride = as_sizes(stride, dims, name)
         self.dilation = as_sizes(dilation, dims, name)
+        check_sizes(
+            name, 1, kernel_size=self.kernel_size, stride=self.stride, dilation=self.dilation
+        )
         self.groups = groups
         self.padding = self._padding(padding, dims, name)
         first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
@@ -71,7 +77,9 @@ class ConvNd:
     def _padding(self, padding: Sizes | str, dims: int, name: str) -> tuple[int, ...]:
         """Per axis, or as (left, right, top, bottom) for "same" with an odd total."""
         if not isinstance(padding, str):
-            return as_sizes(padding, dims, name)
+            sizes = as_sizes(padding, dims, name)
+            check_sizes(name, 0, padding=sizes)
+            return sizes
         if padding == "valid":
             return (0,) * dims
         if padding != "same":
@@ -138,6 +146,7 @@ class Convolution(ConvNd):
         return tuple(amount for size in reversed(self.padding) for amount in (size, size))
 
 
+@methods_name_bad_arguments()
 class Conv1d(Convolution):
     """Convolution of (batch, channels, length).
 
@@ -148,6 +157,7 @@ class Conv1d(Convolution):
     DIMS = 1
 
 
+@methods_name_bad_arguments()
 class Conv2d(Convolution):
     """Convolution of (batch, channels, height, width).
 
@@ -158,6 +168,7 @@ class Conv2d(Convolution):
     DIMS = 2
 
 
+@methods_name_bad_arguments()
 class Conv3d(Convolution):
     """Convolution of (batch, channels, depth, height, width).
 
@@ -198,6 +209,7 @@ class TransposedConvolution(ConvNd):
             transposed=True,
         )
         self.output_padding = as_sizes(output_padding, self.DIMS, type(self).__name__)
+        check_sizes(type(self).__name__, 0, output_padding=self.output_padding)
 
     def __call__(self, x: Tensor) -> Tensor:
         """x (batch, in_channels, *size) gives (batch, out_channels, *size')."""
@@ -212,12 +224,14 @@ class TransposedConvolution(ConvNd):
         )
 
 
+@methods_name_bad_arguments()
 class ConvTranspose1d(TransposedConvolution):
     """Transposed convolution of (batch, channels, length)."""
 
     DIMS = 1
 
 
+@methods_name_bad_arguments()
 class ConvTranspose2d(TransposedConvolution):
     """Transposed convolution of (batch, channels, height, width).
 
@@ -228,6 +242,7 @@ class ConvTranspose2d(TransposedConvolution):
     DIMS = 2
 
 
+@methods_name_bad_arguments()
 class ConvTranspose3d(TransposedConvolution):
     """Transposed convolution of (batch, channels, depth, height, width)."""
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 from tg_tensor import Tensor, dtypes
+from tg_uop.arguments import methods_name_bad_arguments
 
 from tg_nn.errors import LayerError
+from tg_nn.layers.checks import check_counts
 
 
+@methods_name_bad_arguments()
 class Linear:
     """y = x @ weight.T + bias; weight is (out_features, in_features), uniform at first
     in ±1/sqrt(in_features), as in PyTorch.
@@ -18,11 +21,8 @@ class Linear:
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
-        if in_features < 1 or out_features < 1:
-            raise LayerError(
-                layer=f"Linear({in_features}, {out_features})",
-                reason="both sizes must be at least 1",
-            )
+        layer = f"Linear({in_features!r}, {out_features!r})"
+        check_counts(layer, in_features=in_features, out_features=out_features)
         bound = 1 / math.sqrt(in_features)
         self.weight = Tensor.uniform(out_features, in_features, low=-bound, high=bound)
         self.bias = Tensor.uniform(out_features, low=-bound, high=bound) if bias else None
@@ -32,6 +32,7 @@ class Linear:
         return x.linear(self.weight.transpose(), self.bias)
 
 
+@methods_name_bad_arguments()
 class Embedding:
     """Rows of a table by number; weight is (vocab_size, embed_size), Glorot uniform at first.
 
@@ -40,11 +41,8 @@ class Embedding:
     """
 
     def __init__(self, vocab_size: int, embed_size: int) -> None:
-        if vocab_size < 1 or embed_size < 1:
-            raise LayerError(
-                layer=f"Embedding({vocab_size}, {embed_size})",
-                reason="both sizes must be at least 1",
-            )
+        layer = f"Embedding({vocab_size!r}, {embed_size!r})"
+        check_counts(layer, vocab_size=vocab_size, embed_size=embed_size)
         self.vocab_size = vocab_size
         self.embed_size = embed_size
         self.weight = Tensor.glorot_uniform(vocab_size, embed_size)

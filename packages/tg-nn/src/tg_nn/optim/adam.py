@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tg_tensor import Tensor
+from tg_uop.arguments import methods_name_bad_arguments
 
 from tg_nn.optim.optimizer import Optimizer
 
 
+@methods_name_bad_arguments()
 class LAMB(Optimizer):
     """Adam with decoupled weight decay and, unless `adam`, a trust ratio for each layer
     (You and others, 2020).
@@ -27,6 +29,7 @@ class LAMB(Optimizer):
         fused: bool = False,
     ) -> None:
         super().__init__(params, lr, device, fused)
+        self._check_settings(b1=b1, b2=b2, eps=eps, weight_decay=weight_decay)
         self.b1 = b1
         self.b2 = b2
         self.eps = eps
@@ -67,6 +70,7 @@ class LAMB(Optimizer):
         return both.where(value_norm / direction_norm, 1.0)
 
 
+@methods_name_bad_arguments()
 class AdamW(LAMB):
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019)."""
 
@@ -84,6 +88,7 @@ class AdamW(LAMB):
         super().__init__(params, lr, b1, b2, eps, weight_decay, True, device, fused)
 
 
+@methods_name_bad_arguments()
 class Adam(LAMB):
     """Adaptive moment estimation (Kingma and Ba, 2015)."""
 

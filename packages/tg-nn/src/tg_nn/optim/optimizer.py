@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tg_tensor import Tensor
 from tg_tensor.defaults import device_or_default
 from tg_uop import dtypes
+from tg_uop.arguments import methods_name_bad_arguments, shown
+from tg_uop.errors import ArgumentTypeError, OperandError
 
 from tg_nn.errors import OptimizerError
 
@@ -29,9 +31,8 @@ class Optimizer:
         fused: bool = False,
     ) -> None:
         name = type(self).__name__
-        if lr < 0:
-            raise OptimizerError(optimizer=name, reason=f"the learning rate {lr} is negative")
-        distinct = list({id(param): param for param in params}.values())
+        self._check_settings(lr=lr)
+        distinct = _distinct(name, params)
         for param in distinct:
             if param.requires_grad is None:
                 param.requires_grad_(True)
@@ -52,6 +53,26 @@ class Optimizer:
                 hint="move them with .to_(device) first",
             )
         self.lr = self._scalar(lr)
+
+    def _check_settings(self, **settings: object) -> None:
+        """Refuse settings that are no numbers, negative, or shares (`b1`, `b2`) not below 1."""
+        name = type(self).__name__
+        for setting, value in settings.items():
+            if not hasattr(value, "__float__"):
+                raise ArgumentTypeError(
+                    call=name, argument=setting, given=shown(value), expected="a number"
+                )
+            amount = float(value)
+            if setting == "lr" and amount < 0:
+                raise OptimizerError(
+                    optimizer=name, reason=f"the learning rate {value} is negative"
+                )
+            if not amount >= 0:
+                reason = f"{setting} is {value}, it must be at least 0"
+                raise OptimizerError(optimizer=name, reason=reason)
+            if setting in ("b1", "b2") and amount >= 1:
+                reason = f"{setting} is {value}, it must be below 1"
+                raise OptimizerError(optimizer=name, reason=reason)
 
     def _scalar(self, value: float) -> Tensor:
         """One number on the parameters' device, that is changed in place."""
@@ -109,12 +130,46 @@ class Optimizer:
         raise NotImplementedError
 
 
+def _distinct(name: str, params: Iterable[object]) -> list[Tensor]:
+    """The parameters, each once. Raises `OperandError` for what is no list of Tensors."""
+    hint = "get_parameters(model) gives those of a model"
+    if isinstance(params, Tensor | str) or not isinstance(params, Iterable):
+        raise OperandError(
+            call=name,
+            argument="params",
+            given=shown(params),
+            expected="a list of which each is a Tensor",
+            hint=hint,
+        )
+    distinct: dict[int, Tensor] = {}
+    for position, param in enumerate(params):
+        if not isinstance(param, Tensor):
+            raise OperandError(
+                call=name,
+                argument=f"params[{position}]",
+                given=shown(param),
+                expected="a Tensor",
+                hint=hint,
+            )
+        distinct[id(param)] = param
+    return list(distinct.values())
+
+
+@methods_name_bad_arguments()
 class OptimizerGroup(Optimizer):
     """Several optimizers as one."""
 
     def __init__(self, *optimizers: Optimizer) -> None:
         if not optimizers:
             raise OptimizerError(optimizer="OptimizerGroup", reason="no optimizer given")
+        for position, optimizer in enumerate(optimizers):
+            if not isinstance(optimizer, Optimizer):
+                raise ArgumentTypeError(
+                    call="OptimizerGroup",
+                    argument=f"optimizers[{position}]",
+                    given=shown(optimizer),
+                    expected="an optimizer",
+                )
         self.optimizers = optimizers
         self.params = [param for optimizer in optimizers for param in optimizer.params]
         self.buffers = [buffer for optimizer in optimizers for buffer in optimizer.buffers]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tg_tensor import Tensor
+from tg_uop.arguments import methods_name_bad_arguments
 
+from tg_nn.errors import OptimizerError
 from tg_nn.optim.optimizer import Optimizer
 
 
+@methods_name_bad_arguments()
 class SGD(Optimizer):
     """Stochastic gradient descent with momentum (Sutskever and others, 2013).
 
@@ -28,6 +31,7 @@ class SGD(Optimizer):
         fused: bool = False,
     ) -> None:
         super().__init__(params, lr, device, fused)
+        self._check_settings(momentum=momentum, weight_decay=weight_decay)
         self.momentum = momentum
         self.weight_decay = weight_decay
         self.nesterov = nesterov
@@ -62,6 +66,7 @@ class SGD(Optimizer):
         return self.lr
 
 
+@methods_name_bad_arguments()
 class LARS(SGD):
     """Layer-wise adaptive rate scaling (You, Gitman and Ginsburg, 2017)."""
 
@@ -78,6 +83,7 @@ class LARS(SGD):
         fused: bool = False,
     ) -> None:
         super().__init__(params, lr, momentum, weight_decay, nesterov, classic, device, fused)
+        self._check_settings(tcoef=tcoef)
         self.tcoef = tcoef
 
     def _rate(self, value: Tensor, grad: Tensor) -> Tensor:
@@ -92,6 +98,7 @@ class LARS(SGD):
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
 
+@methods_name_bad_arguments()
 class Muon(SGD):
     """Momentum whose matrices are orthogonalized by Newton-Schulz (Jordan and others, 2024)."""
 
@@ -108,6 +115,13 @@ class Muon(SGD):
         fused: bool = False,
     ) -> None:
         super().__init__(params, lr, momentum, 0.0, nesterov, device=device, fused=fused)
+        self._check_settings(weight_decay=weight_decay)
+        if len(ns_coefficients) != len(NEWTON_SCHULZ) or ns_steps < 0:
+            raise OptimizerError(
+                optimizer=type(self).__name__,
+                reason=f"{ns_steps} steps with the coefficients {ns_coefficients!r}",
+                hint="0 or more steps of 3 coefficients",
+            )
         self.decay = weight_decay
         self.ns_steps = ns_steps
         self.ns_coefficients = ns_coefficients
