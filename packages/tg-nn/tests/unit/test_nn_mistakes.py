@@ -165,7 +165,7 @@ LOADERS = [safe_load, safe_load_metadata, torch_load, gguf_load, tar_extract, zi
 @pytest.mark.parametrize("load", LOADERS)
 def test_files_that_cannot_be_read(load: Callable[[object], object], tmp_path: Path) -> None:
     for missing in (tmp_path / "none", tmp_path / "no" / "folder"):
-        with pytest.raises(MissingFileError, match="no such file|no folder") as caught:
+        with pytest.raises(MissingFileError, match=r"no such file|no folder") as caught:
             load(str(missing))
         assert isinstance(caught.value, FileNotFoundError)
         assert caught.value.filename == str(missing)
