@@ -124,6 +124,7 @@ def test_windows(witness: Witness) -> None:
         ("... t -> t ...", {}, A.transpose(2, 0, 1)),
         ("a b c -> a 1 (b c)", {}, A.reshape(2, 1, 12)),
         ("a ... -> (a ...)", {}, A.reshape(-1)),
+        ("a ... -> (...) a", {}, A.transpose(1, 2, 0).reshape(-1, 2)),
     ],
 )
 def test_rearrange(formula: str, sizes: dict[str, int], wanted: Array, witness: Witness) -> None:
@@ -131,7 +132,8 @@ def test_rearrange(formula: str, sizes: dict[str, int], wanted: Array, witness: 
 
 
 @pytest.mark.parametrize(
-    "formula", ["a b -> b a", "a b c -> a b", "a (b c -> a", "a b (c d) -> a b c d"]
+    "formula",
+    ["a b -> b a", "a b c -> a b", "a (b c -> a", "a b (c d) -> a b c d", "(...) c -> ... c"],
 )
 def test_rearrange_explains_what_does_not_fit(formula: str) -> None:
     with pytest.raises(ArgumentError, match="rearrange"):

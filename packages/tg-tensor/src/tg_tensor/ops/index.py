@@ -39,10 +39,11 @@ class IndexOps(TensorMovementOps):
     # *** reading ***
 
     def __getitem__(self, index: object) -> Self:
-        """The elements that an index names, as NumPy does it.
+        """The elements that an index names.
 
         Ints, slices (any step), None and ... give views; int Tensors, arrays and lists look
-        elements up; bool masks pick, which needs their values now. Raises `IndexRangeError` for
+        elements up, their axes where PyTorch has them; bool masks pick, which needs their values
+        now. Raises `IndexRangeError` for
         what is outside and visible on the host; elsewhere an index outside reads 0.
         """
         plain = plain_items(index, self.ndim)
@@ -52,8 +53,8 @@ class IndexOps(TensorMovementOps):
         items = source._index_items(index)
         if not any(isinstance(item, IndexOps) for item in items):
             return self._seen_as(basic_view(self.uop, items), INDEX, tuple(items))
-        view, positions, indices, front = source._lookup_parts(items)
-        return view._looked_up(positions, indices, front)
+        view, positions, indices, place = source._lookup_parts(items)
+        return view._looked_up(positions, indices, place)
 
     def _with_axes_of_bools(self, index: object) -> tuple[Self, object]:
         """This and the index, with an axis of size 1 for each bool without axes.
@@ -142,16 +143,13 @@ class IndexOps(TensorMovementOps):
         found = np.nonzero(mask.numpy())
         return [self._host_index(positions) for positions in found]
 
-    def _lookup_parts(self, items: list[object]) -> tuple[Self, list[int], list[Self], bool]:
-        """Split an index: the view that ints and slices give, and on which of its axes to look up.
+    def _lookup_parts(self, items: list[object]) -> tuple[Self, list[int], list[Self], int]:
+        """Split an index: the view that ints and slices give, on which of its axes to look up what,
+        and behind how many of the other axes those of the lookups stand.
 
-        Lookups that stand side by side leave their axes in place; lookups (and ints, which count
-        as such) with a slice or None between them move theirs to the front, as in NumPy.
+        Lookups that stand side by side leave their axes in place; a slice or None between them
+        moves them to the front. Ints only drop an axis, wherever they stand, as in PyTorch.
         """
-        advanced = [
-            i for i, item in enumerate(items) if isinstance(item, IndexOps) or _is_int(item)
-        ]
-        front = advanced != list(range(advanced[0], advanced[-1] + 1))
         shape = self.shape
         axis_items = [item for item in items if item is not None]
         cuts = []
@@ -165,7 +163,11 @@ class IndexOps(TensorMovementOps):
         positions: list[int] = []
         indices: list[Self] = []
         axis = 0
-        for item in items:
+        first = _first_lookup(items)
+        place = 0
+        for number, item in enumerate(items):
+            if number == first:
+                place = len(sizes) - len(positions)
             if item is None:
                 sizes.append(1)
                 continue
@@ -175,13 +177,12 @@ class IndexOps(TensorMovementOps):
             if not cuts[axis].dropped:
                 sizes.append(view.shape[axis])
             axis += 1
-        return view.reshape(tuple(sizes)), positions, indices, front
+        return view.reshape(tuple(sizes)), positions, indices, place
 
-    def _looked_up(self, positions: list[int], indices: list[Self], front: bool) -> Self:
-        """Elements by position on some axes, the axes of the positions in place or in front."""
+    def _looked_up(self, positions: list[int], indices: list[Self], place: int) -> Self:
+        """Elements by position on some axes, the axes of the positions behind `place` others."""
         flat_index = self._flat_index(positions, indices)
         others = [axis for axis in range(self.ndim) if axis not in positions]
-        place = 0 if front else positions[0]
         source = self.permute([*others[:place], *positions, *others[place:]])
         before, after = source.shape[:place], source.shape[place + len(positions) :]
         count = math.prod(source.shape[place : place + len(positions)])
@@ -287,8 +288,7 @@ class IndexOps(TensorMovementOps):
 
     def _write_lookup(self, items: list[object], value: Self | int | float) -> None:
         """Give each element the value of the last index that names it, if there is one."""
-        view, positions, indices, front = self._lookup_parts(items)
-        place = 0 if front else positions[0]
+        view, positions, indices, place = self._lookup_parts(items)
         flat_index = view._flat_index(positions, indices)
         if flat_index.numel() == 0:
             return
@@ -316,6 +316,19 @@ class IndexOps(TensorMovementOps):
             picked.reshape(source.shape).permute(back),
             where=written.reshape(source.shape).permute(back),
         )
+
+
+def _first_lookup(items: list[object]) -> int | None:
+    """The item where the axes of all lookups stand; None in front of all.
+
+    A lookup without axes counts as an int does.
+    """
+    lookups = [i for i, item in enumerate(items) if isinstance(item, IndexOps) and item.ndim]
+    if not lookups:
+        return None
+    between = items[lookups[0] : lookups[-1]]
+    are_beside = all(isinstance(item, IndexOps) or _is_int(item) for item in between)
+    return lookups[0] if are_beside else None
 
 
 def _is_int(item: object) -> bool:

@@ -14,6 +14,8 @@ from tg_tensor.errors import ArgumentError
 V = TypeVar("V", bound=MovementMixin)
 
 Group = list[str]
+_APART, _MERGED = ["..."], "(...)"
+"""All axes that are not named: each for itself, or merged with what stands in the same brackets."""
 _TOKEN = re.compile(r"\(|\)|\.\.\.|[A-Za-z_]\w*|1|\S")
 
 
@@ -52,7 +54,9 @@ def _groups(text: str, formula: str) -> list[Group]:
         elif token == ")" and inside is not None:
             groups.append(inside)
             inside = None
-        elif token == "..." or token.isidentifier():
+        elif token == "...":
+            (groups.append(_APART) if inside is None else inside.append(_MERGED))
+        elif token.isidentifier():
             (groups.append([token]) if inside is None else inside.append(token))
         elif token == "1":
             if inside is None:
@@ -66,11 +70,13 @@ def _groups(text: str, formula: str) -> list[Group]:
 
 def _with_dots(groups: list[Group], count: int, formula: str) -> list[Group]:
     """`...` on the left as one name for each axis that it stands for."""
-    if ["..."] not in groups:
+    if any(_MERGED in group for group in groups):
+        raise _error(formula, "'...' on the left outside of brackets")
+    if _APART not in groups:
         return groups
-    at = groups.index(["..."])
+    at = groups.index(_APART)
     covered = count - len(groups) + 1
-    if covered < 0 or groups.count(["..."]) > 1:
+    if covered < 0 or groups.count(_APART) > 1:
         raise _error(formula, f"one '...' and at most {count} other groups")
     return [*groups[:at], *([f"...{i}"] for i in range(covered)), *groups[at + 1 :]]
 
@@ -78,12 +84,12 @@ def _with_dots(groups: list[Group], count: int, formula: str) -> list[Group]:
 def _spread_dots(groups: list[Group], dots: list[str]) -> list[Group]:
     spread: list[Group] = []
     for group in groups:
-        if group == ["..."]:
+        if group == _APART:
             spread.extend([name] for name in dots)
             continue
         names: Group = []
         for name in group:
-            names.extend(dots if name == "..." else [name])
+            names.extend(dots if name == _MERGED else [name])
         spread.append(names)
     return spread
 
