@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from tg_runtime.compile.compiler import Compiler
 from tg_runtime.compile.disk_cache import CompilerCache, default_compiler_cache
+from tg_runtime.compile.llvm_passes import add_short_passes, is_plain_kernel
 from tg_runtime.errors import CompileError, ToolMissingError
 from tg_runtime.host.fork import Rank, fork_safe_lock
 
@@ -97,7 +98,7 @@ class LLVMCompiler(Compiler):
         with _lock:
             binding = _binding()
             module = self._parse(binding, source)
-            self._optimize(binding, module)
+            self._optimize(binding, module, source)
             return bytes(self._machine(binding).emit_object(module))
 
     def assembly(self, source: str) -> str:
@@ -105,7 +106,7 @@ class LLVMCompiler(Compiler):
         with _lock:
             binding = _binding()
             module = self._parse(binding, source)
-            self._optimize(binding, module)
+            self._optimize(binding, module, source)
             return str(self._machine(binding).emit_assembly(module))
 
     def disassemble(self, binary: bytes) -> str:
@@ -135,17 +136,22 @@ class LLVMCompiler(Compiler):
             self._data_layout = str(self._made_machine.target_data)
         return self._made_machine
 
-    def _optimize(self, binding: ModuleType, module: Any) -> None:
+    def _optimize(self, binding: ModuleType, module: Any, source: str) -> None:
         machine = self._machine(binding)
         module.data_layout = self._data_layout
         if self._builder is None:
             options = binding.create_pipeline_tuning_options(speed_level=self.level)
-            # the renderer has chosen vectors and unrolling; LLVM's own only cost compile time
+            # for kernels that the renderer left to LLVM, and the runtime's own functions
             options.loop_vectorization = True
             options.slp_vectorization = False
             self._builder = binding.create_pass_builder(machine, options)
         # some passes hand on what they hold when they run: the list of passes is good for one run
-        self._builder.getModulePassManager().run(module, self._builder)
+        if is_plain_kernel(source):
+            passes = binding.create_new_module_pass_manager()
+            add_short_passes(passes)
+        else:
+            passes = self._builder.getModulePassManager()
+        passes.run(module, self._builder)
 
 
 def compiler_for(arch: str, model: str, features: tuple[str, ...]) -> LLVMCompiler:
