@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from tg_uop import Ops, UOp
 
-from tg_tensor.autograd.calls import call_gradients, custom_call, function_gradients
+from tg_tensor.autograd.calls import (
+    call_gradients,
+    custom_call,
+    function_gradients,
+    results_of,
+)
 from tg_tensor.autograd.composites import slid_gradient, slid_source
 from tg_tensor.autograd.effects import written_gradients, written_values
 from tg_tensor.autograd.history import graph_behind
@@ -49,6 +54,9 @@ def gradients(root: UOp, seed: UOp, targets: Sequence[UOp]) -> dict[UOp, UOp]:
             _collect(results, node, grad)
             continue
         step = steps[node]
+        if step.rule is _to_call:
+            _collect_of_kernel(results, node, step.inputs[0], grad)
+            continue
         _add(flowing, step.inputs, step.rule(node, grad), wanted, steps)
     return {node: grad for node, grad in flowing.items() if node in wanted}
 
@@ -105,6 +113,14 @@ def _collect(results: dict[UOp, list[UOp | None]], node: UOp, grad: UOp) -> None
     results.setdefault(function, [None] * count)[node.arg] = grad
 
 
+def _collect_of_kernel(
+    results: dict[UOp, list[UOp | None]], node: UOp, call: UOp, grad: UOp
+) -> None:
+    """Keep the gradient of one of the arguments that a kernel writes to."""
+    written = results_of(call)
+    results.setdefault(call, [None] * len(written))[written.index(node.src[0])] = grad
+
+
 def _steps_to(root: UOp, wanted: set[UOp]) -> dict[UOp, Step]:
     """How the gradient passes each node between `root` and the targets, operands first."""
     order: dict[UOp, Step | None] = {}
@@ -138,11 +154,13 @@ def _step_of(node: UOp) -> Step:
     graph = graph_behind(node)
     if graph is not None:
         return Step((graph,), same)
-    if node.op is Ops.FUNCTION:
+    if node.op in (Ops.FUNCTION, Ops.CALL):
         return Step(node.call_args, _no_rule)
     if node.op is Ops.GETTUPLE and node.src[0].op is Ops.FUNCTION:
         return Step((node.src[0],), _no_rule)
     call = custom_call(node) if node.op is Ops.AFTER else None
+    if call is not None and len(results_of(call)) > 1:
+        return Step((call,), _to_call)
     if call is not None:
         return Step(call.call_args, lambda _, grad: call_gradients(call, grad))
     if node.op is Ops.AFTER:
@@ -161,6 +179,10 @@ def _no_rule(node: UOp, grad: UOp) -> Gradients:
         reason="this operation has no gradient rule",
         hint="detach its operands, or give the function a gradient of its own",
     )
+
+
+def _to_call(node: UOp, grad: UOp) -> Gradients:
+    raise AssertionError("gradients of the results of a kernel are collected")
 
 
 _END = Step((), lambda node, grad: ())

@@ -9,6 +9,7 @@ from tg_uop.ir.args import CallArg
 
 from tg_tensor.autograd.rules import Gradients
 from tg_tensor.errors import GradientError
+from tg_tensor.schedule.hazards import written_slots
 
 
 def custom_call(node: UOp) -> UOp | None:
@@ -17,6 +18,12 @@ def custom_call(node: UOp) -> UOp | None:
         if effect.op is Ops.CALL:
             return effect
     return None
+
+
+def results_of(call: UOp) -> tuple[UOp, ...]:
+    """The arguments that a kernel call writes to."""
+    slots = written_slots(call.called)
+    return tuple(arg for slot, arg in enumerate(call.call_args) if slot in slots)
 
 
 def call_gradients(call: UOp, grad: UOp) -> Gradients:
@@ -28,7 +35,8 @@ def call_gradients(call: UOp, grad: UOp) -> Gradients:
 
 
 def function_gradients(function: UOp, grads: Sequence[UOp | None]) -> Gradients:
-    """What the function's own gradient gives for each argument, from those of its results.
+    """What the own gradient of a function, or of a kernel with several results, gives for each
+    argument, from those of its results.
 
     Results to which nothing flows have None.
     """

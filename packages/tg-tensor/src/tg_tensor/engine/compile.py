@@ -148,8 +148,10 @@ def _started(
 
 
 def is_partial(called: UOp) -> bool:
-    """Whether a PROGRAM lacks its binary."""
-    return called.op is Ops.PROGRAM and len(called.src) < 5
+    """Whether a PROGRAM lacks its binary, or how to launch it."""
+    if called.op is not Ops.PROGRAM:
+        return False
+    return len(called.src) < 5 or not isinstance(called.arg, ProgramInfo)
 
 
 def compiled_program(

@@ -213,6 +213,10 @@ class TensorCore(ReduceMixin):
 
     def _write_file(self, place: UOp, value: UOp, where: UOp | None) -> None:
         """Write `value`, or some of its elements, to the part of a file that `place` sees."""
+    def _check_writable(self) -> None:
+        """Raise `AssignError` where the memory is only to be read."""
+        raise NotImplementedError
+
         raise NotImplementedError
 
     # *** values on the host ***

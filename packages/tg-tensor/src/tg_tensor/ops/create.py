@@ -109,11 +109,13 @@ class CreateOps(OperandOps):
         wanted = dtypes.default_float if dtype is None else to_dtype(dtype)
         place = device_or_default(device)
         if isinstance(place, tuple):
-            shards = [UOp.new_buffer(name, math.prod(sizes), wanted) for name in place]
+        # memory for the most elements that there can be
+        most = math.prod(d if isinstance(d, int) else int(d.vmax) for d in sizes)
+            shards = [UOp.new_buffer(name, most, wanted) for name in place]
             node = shards[0].multi(*shards[1:])
         else:
-            node = UOp.new_buffer(place, math.prod(sizes), wanted)
-        tensor = cls._of(node).reshape(sizes)
+            node = UOp.new_buffer(place, most, wanted)
+        tensor = cls._of(node).shrink([(0, math.prod(sizes))]).reshape(sizes)
         tensor.requires_grad = requires_grad
         return tensor
 

@@ -186,14 +186,17 @@ class ExchangeOps(StandardOps):
             base = below_effects(base) if base.op is Ops.AFTER else base.src[0]
         if base.op is Ops.BUFFER and names_place(self.uop) and buffer_of(base).is_allocated():
             memory = buffer_of(base).memory
+        self._check_writable()
+        super()._write(value, *steps, where=where)
+
+    def _check_writable(self) -> None:
             if isinstance(memory, LentMemory) and not memory.writable:
                 raise AssignError(
                     target=f"shape {self.shape}",
-                    value=f"shape {value.shape}",
+                    value="a value",
                     reason="the memory was lent by another library for reading only",
                     hint="use clone() first",
                 )
-        super()._write(value, *steps, where=where)
 
     # *** the array API standard ***
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Self
 
+from tg_uop import UOp
 from tg_uop.plain import plain
 
 from tg_tensor.errors import AssignError
@@ -36,6 +38,15 @@ class PlaceOps(RandomOps):
             )
         self._write(value.uop)
         return self
+
+    def become_written(self, place: UOp, result: UOp) -> None:
+        """Have the value that a kernel left in `place`, and what this is a view of too."""
+        if place is self.uop and not self._origins():
+            self._check_writable()
+            self._writer = threading.get_ident()
+            self.uop = result
+        else:
+            self._write(result)
 
     def _assigned_value(self, x: object) -> Self:
         x = plain(x)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from tg_codegen.program_info import written_place
-from tg_uop import GroupOp, Ops, UOp
+from tg_uop import GroupOp, Ops, ProgramInfo, UOp
+from tg_uop.ir.args import ParamArg
 
 from tg_tensor.schedule.fusion import Demand, Plan, Root
 from tg_tensor.schedule.indexing import Access
@@ -72,9 +73,12 @@ def written_views(effect: UOp) -> tuple[UOp, ...]:
 
 
 def written_slots(kernel: UOp) -> frozenset[int]:
-    """The PARAM slots that a kernel stores to; of a compiled one what it says."""
-    if kernel.op is Ops.PROGRAM:
-        return frozenset(kernel.program_info.outs)
+    """The PARAM slots that a kernel stores to; of a compiled one what it says.
+
+    Of source of one's own that does not say so these are all of its slots.
+    """
+    if isinstance(kernel.arg, ProgramInfo):
+        return frozenset(kernel.arg.outs)
     found = _SLOTS.get(kernel)
     if found is None:
         found = _SLOTS[kernel] = frozenset(_stored_slots(kernel))
@@ -95,6 +99,9 @@ def _stored_slots(kernel: UOp) -> set[int]:
             target = target.src[0]
         if target.op is Ops.PARAM:
             slots.add(target.arg.slot)  # type: ignore[attr-defined]
+    if kernel.op is Ops.PROGRAM and not slots:
+        params = (n.arg for n in kernel.toposort() if n.op is Ops.PARAM)
+        slots.update(arg.slot for arg in params if isinstance(arg, ParamArg))
     return slots
 
 

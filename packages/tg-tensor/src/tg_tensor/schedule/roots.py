@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import cast, final
+from weakref import WeakKeyDictionary
 
 from tg_uop import GroupOp, Ops, UOp
 from tg_uop.ir.args import BufferArg, ParamArg
@@ -60,6 +61,10 @@ def stand_in(buffer: UOp, slot: int) -> UOp:
 def collect(sinks: Sequence[UOp]) -> Roots:
     """The clean graph of `sinks`."""
     return _Cleaner().run(sinks)
+
+
+_BOUND_IN: WeakKeyDictionary[UOp, tuple[UOp, ...]] = WeakKeyDictionary()
+"""For a kernel by hand: the variables with values in it."""
 
 
 @final
@@ -172,14 +177,14 @@ class _Cleaner:
             return operands[0]
         version = version_of(operands[0])
         known = self.overwritten.setdefault(version, effects)
-        if known == effects or not all(e.op is Ops.STORE for e in effects):
+        if known == effects or not all(e.op in (Ops.STORE, Ops.CALL) for e in effects):
             return _rebuilt(node, (operands[0], *effects))
         # two values that share memory are both written: the second gets memory of its own
         self.copies += 1
         copy = UOp(Ops.CONTIGUOUS, version.dtype, (version,), OWN_MEMORY, ("apart", self.copies))
         moved = {version: copy}
-        stores = [_moved_store(effect, moved) for effect in effects]
-        return _rebuilt(node, (operands[0].substitute(moved), *stores))
+        apart = [_moved_effect(effect, moved) for effect in effects]
+        return _rebuilt(node, (operands[0].substitute(moved), *apart))
 
     def store(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
         """A view of what is overwritten, elsewhere than where it is, is copied first."""
@@ -190,7 +195,15 @@ class _Cleaner:
 
     def call(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
         pieces = tuple(self.in_one_piece(operand) for operand in operands[1:])
-        return _rebuilt(node, (operands[0], *pieces))
+        return _rebuilt(node, (self.unbound(operands[0]), *pieces))
+
+    def unbound(self, kernel: UOp) -> UOp:
+        """A kernel by hand without the values of the variables that its function used."""
+        bound = _BOUND_IN.get(kernel)
+        if bound is None:
+            bound = tuple(n for n in kernel.toposort() if n.op is Ops.BIND)
+            _BOUND_IN[kernel] = bound
+        return kernel.substitute({n: self.bind(n, n.src) for n in bound}) if bound else kernel
 
     def gettuple(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
         """One result of a function: its body with the arguments in place of the parameters."""
@@ -273,8 +286,11 @@ def _with_arguments(body: UOp, arguments: Sequence[UOp]) -> UOp:
     return body.substitute({p: arguments[cast(ParamArg, p.arg).slot] for p in params})
 
 
-def _moved_store(store: UOp, moved: dict[UOp, UOp]) -> UOp:
-    """The same value stored into other memory."""
+def _moved_effect(store: UOp, moved: dict[UOp, UOp]) -> UOp:
+    """The same value stored into other memory, or the same kernel run on it."""
+    if store.op is Ops.CALL:
+        arguments = (argument.substitute(moved) for argument in store.call_args)
+        return UOp(Ops.CALL, store.dtype, (store.called, *arguments), store.arg, store.tag)
     target = store.stored_target.substitute(moved)
     return UOp(Ops.STORE, store.dtype, (target, store.stored_value), store.arg, store.tag)
 

@@ -133,13 +133,13 @@ class Builders(Node):
     @classmethod
     def placeholder(
         cls,
-        shape: tuple[int, ...],
+        shape: tuple[int | Self, ...],
         dtype: DType,
         slot: int,
         addrspace: AddrSpace = AddrSpace.GLOBAL,
     ) -> Self:
         """Memory of a kernel under construction, to be indexed with one index an axis."""
-        pointer = dtype.ptr(prod(shape), addrspace)
+        pointer = dtype.ptr(prod(_most(dim) for dim in shape), addrspace)
         if addrspace is AddrSpace.GLOBAL:
             return cls(Ops.PARAM, pointer, (), ParamArg(slot, shape))
         op = Ops.DEFINE_LOCAL if addrspace is AddrSpace.LOCAL else Ops.DEFINE_REG
@@ -334,7 +334,7 @@ class Builders(Node):
         """The root of a kernel, or of several tensors; memory stands for what happened to it."""
         roots = (self, *others)
         if any(is_memory(root) for root in roots):
-            roots = tuple(effect for root in roots for effect in effects_on(root))
+            roots = tuple(e for root in roots for e in effects_on(root) or (root,))
         return type(self)(Ops.SINK, dtypes.void, roots, arg, tag)
 
     def group(self, *others: Self) -> Self:
@@ -479,3 +479,19 @@ def _is_int_pair(entry: object) -> bool:
         and isinstance(entry[0], int)
         and isinstance(entry[1], int)
     )
+def _most(dim: int | Node) -> int:
+    """The largest size that a dimension can have."""
+    return dim if isinstance(dim, int) else int(dim.vmax)
+
+
+def _bound(name: str, bound: SupportsIndex) -> int:
+    if not hasattr(bound, "__index__"):
+        raise ArgumentTypeError(
+            call=f"Variable {name!r}",
+            argument="a bound",
+            given=shown(bound),
+            expected="a whole number",
+        )
+    return operator.index(bound)
+
+
