@@ -17,7 +17,8 @@ from tg_tensor.engine.promises import refuse_early
 from tg_tensor.engine.run import run_linear
 from tg_tensor.multi.rules import per_device, shards_of
 from tg_tensor.schedule.hazards import VIEWS
-from tg_tensor.schedule.pipeline import Schedule, ScheduleOptions, create_schedule
+from tg_tensor.schedule.instance import Schedule
+from tg_tensor.schedule.pipeline import ScheduleOptions, create_schedule
 from tg_tensor.schedule.protect import Protection, is_empty, protect
 from tg_tensor.schedule.readers import KERNELS
 from tg_tensor.schedule.roots import is_constant, is_in_memory

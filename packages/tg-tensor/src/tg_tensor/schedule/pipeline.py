@@ -10,6 +10,8 @@
 8. `kernels`  each group is written down in kernel form
 9. `memory`   intermediates share arenas
 
+What comes out is a recipe; `instance` gives it the buffers of the call at hand.
+
 Before all that, `protect` (called by `tg_tensor.realize`) finds values that writes would change.
 """
 
@@ -21,7 +23,7 @@ from typing import cast, final
 
 from tg_uop import DType, Ops, UOp
 from tg_uop.context import NO_MEMORY_PLANNER, SCACHE, SPEC
-from tg_uop.ir.args import BufferArg, CallArg
+from tg_uop.ir.args import BufferArg
 from tg_uop.ir.walk import toposort
 from tg_uop.spec.node import Form
 from tg_uop.spec.verify import verify
@@ -43,10 +45,10 @@ from tg_tensor.schedule.hazards import (
     unsafe_stores,
 )
 from tg_tensor.schedule.indexing import Indexer
+from tg_tensor.schedule.instance import Schedule, instantiate
 from tg_tensor.schedule.kernels import KernelBuilder
 from tg_tensor.schedule.memory import (
     ARENA_DTYPE,
-    MemoryPlan,
     buffer_bytes,
     buffer_under,
     in_arena,
@@ -81,16 +83,6 @@ class ScheduleOptions:
     plan_memory: bool = True
     fuse_rows: bool = True
     products: frozenset[tuple[DType, DType]] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """What to run, with which values of variables, and what then stands for the wanted values."""
-
-    linear: UOp
-    var_vals: dict[str, int]
-    results: dict[UOp, UOp]
-    memory: MemoryPlan | None = None
 
 
 _cache: ScheduleCache[Recipe] = ScheduleCache()
@@ -463,41 +455,3 @@ def _shaped(buffer: UOp, like: UOp) -> UOp:
 
 def _buffers_in(result: UOp) -> list[UOp]:
     return [node for node in result.toposort() if node.op is Ops.BUFFER]
-
-
-# *** instances ***
-
-
-def instantiate(recipe: Recipe, roots: Roots, sinks: Sequence[UOp]) -> Schedule:
-    """The recipe with buffers in place of the stand-ins."""
-    actual = roots.actual()
-    for stand_in in recipe.fresh:
-        size = cast(BufferArg, stand_in.arg).size
-        actual[stand_in] = UOp.new_buffer(cast(str, stand_in.device), size, stand_in.dtype)
-    calls = []
-    for call in recipe.calls:
-        arguments = tuple(_actual(argument, actual) for argument in call.arguments)
-        made = UOp(Ops.CALL, call.called.dtype, (call.called, *arguments), PLAIN_CALL)
-        made.source_line = call.called.source_line
-        calls.append(made)
-    results: dict[UOp, UOp] = {}
-    for node, clean in roots.clean.items():
-        if node.op is Ops.AFTER and clean in recipe.results:
-            results[node] = recipe.results[clean].substitute(actual)
-    for sink, clean in zip(sinks, roots.wanted, strict=True):
-        found = recipe.results.get(clean)
-        if found is not None:
-            results[sink] = found.substitute(actual)
-    return Schedule(UOp(Ops.LINEAR, src=tuple(calls)), roots.var_vals, results, recipe.memory)
-
-
-PLAIN_CALL = CallArg()
-
-
-def _actual(argument: UOp, actual: dict[UOp, UOp]) -> UOp:
-    found = actual.get(argument)
-    if found is not None:
-        return found
-    view = UOp(Ops.BUFFER_VIEW, argument.dtype, (actual[argument.src[0]],), argument.arg)
-    actual[argument] = view
-    return view
