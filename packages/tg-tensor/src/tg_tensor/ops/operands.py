@@ -15,7 +15,8 @@ from tg_uop.dtype.promote import least_upper_dtype, scalar_dtype
 from tg_uop.errors import DTypeError, OperandError, ShapeError
 from tg_uop.ir.ops import GroupOp
 
-from tg_tensor.errors import DataKindError
+from tg_tensor.errors import ArgumentError, DataKindError
+from tg_tensor.ops.company import in_company
 from tg_tensor.ops.core import TensorCore
 from tg_tensor.ops.numbers import beside_number, number
 
@@ -86,6 +87,8 @@ class OperandOps(TensorCore):
                 return beside_number(mine, other)
             other = self.ufix(other)
         theirs = other.uop
+        if mine._device != theirs._device:
+            mine, theirs = in_company(mine, theirs)
         if mine.dtype is not theirs.dtype:
             mine, theirs = promoted(mine, theirs)
         if mine.shape != theirs.shape:
@@ -94,8 +97,8 @@ class OperandOps(TensorCore):
 
     def _pick(self, x: object, y: object) -> Self:
         condition = self if self.dtype.is_bool else self.ne(0)
-        left, right = self._branches(x, y)
-        return self._of(condition.uop._pick(left, right))
+        parts = in_company(condition.uop, *self._branches(x, y))
+        return self._of(parts[0]._pick(*parts[1:]))
 
     def _branches(self, x: object, y: object) -> tuple[UOp, UOp]:
         if isinstance(x, int | float) and isinstance(y, int | float):

@@ -9,6 +9,7 @@ from tg_uop import UOp
 from tg_uop.plain import plain
 
 from tg_tensor.errors import AssignError
+from tg_tensor.ops.company import is_number, moved
 from tg_tensor.ops.numbers import check_room
 from tg_tensor.ops.random import RandomOps
 from tg_tensor.ops.views import is_in_file, repeats_memory
@@ -64,6 +65,9 @@ class PlaceOps(RandomOps):
         elif not _fits(value.shape, self.shape):
             reason, hint = "the shapes differ", "reshape or expand the value first"
         elif value.uop._device not in (None, self.uop._device) and not is_in_file(self.uop):
+            place = self.uop._device
+            if place is not None and is_number(value.uop):
+                return self._assigned_value(self._of(moved(value.uop, place)))
             reason, hint = "the devices differ", "move the value with .to() first"
         if reason:
             raise AssignError(
