@@ -183,7 +183,9 @@ def _windows(x: Array, axis: int, size: int, step: int) -> Array:
 
 
 def _cropped(x: Array, amounts: tuple[tuple[int, int], ...]) -> Array:
-    """Negative amounts cut off."""
+    """Negative amounts cut off what is there; more is an error."""
+    if any(n < max(0, -b) + max(0, -a) for n, (b, a) in zip(x.shape, amounts, strict=True)):
+        raise ValueError("more is cut off than there is")
     grown = np.pad(x, [(max(0, before), max(0, after)) for before, after in amounts])
     return grown[tuple(slice(max(0, -b), a if a < 0 else None) for b, a in amounts)]
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tg_tensor import Tensor
 from tg_tensor.schedule import hazards, readers
+from tg_tensor.schedule.fusion import below_views, users_of
 from tg_tensor.schedule.memory import ALIGNMENT, plan_memory
 from tg_tensor.schedule.order import in_order
 from tg_tensor.schedule.reach import Ranks
@@ -158,3 +159,19 @@ def test_many_live_values_of_what_is_overwritten_keep_their_values() -> None:
     for i, value in enumerate(live[40:], 1):
         np.testing.assert_array_equal(value.numpy(), [40 + i, 41 + 2 * i])
     assert all(view is not None for view in views)
+
+
+def test_each_of_many_views_knows_what_is_below_all() -> None:
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
+    doubled = x * 2
+    seen = doubled.reshape(4).reshape(2, 2)
+    for step in range(20_000):
+        seen = seen.permute(1, 0) if step % 3 else seen.flip(0)
+    order = list(seen.uop.toposort())
+    below = below_views(order, users_of(order))
+    assert below[seen.uop] == (doubled.uop, True)
+    assert below[doubled.reshape(4).uop] == (doubled.uop, False)
+    want = doubled.numpy()
+    for step in range(20_000):
+        want = want.transpose(1, 0) if step % 3 else np.flip(want, 0)
+    np.testing.assert_array_equal(seen.numpy(), want)

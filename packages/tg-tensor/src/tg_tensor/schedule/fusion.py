@@ -135,6 +135,7 @@ class Planner:
         self.fuse_rows = fuse_rows
         self.forced = forced_nodes(order, outputs)
         self.users = users_of(order)
+        self.below = below_views(order, self.users)
         self.costs = costs_of(order, self.forced, self.users)
         self.widened = widened_factors(order, products) if products else frozenset()
         self.plan = Plan(indexer, order)
@@ -212,11 +213,7 @@ class Planner:
 
     def _is_better_moved(self, node: UOp, demands: Demands) -> bool:
         """Whether a value below goes to memory, and lies better in the order that users read it."""
-        below = node
-        is_permuted = False
-        while below.op in ONE_TO_ONE and (below is node or self.users.get(below) == 1):
-            is_permuted = is_permuted or below.op is not Ops.RESHAPE
-            below = below.src[0]
+        below, is_permuted = self.below.get(node, (node, False))
         if below.op not in GroupOp.Elementwise or not is_permuted or below in self.forced:
             return False
         return self.users.get(below) == 1 and self.is_materialized(below, demands)
@@ -450,3 +447,18 @@ def users_of(order: Iterable[UOp]) -> dict[UOp, int]:
         for operand in dict.fromkeys(node.src):
             users[operand] = users.get(operand, 0) + 1
     return users
+
+
+def below_views(order: Iterable[UOp], users: dict[UOp, int]) -> dict[UOp, tuple[UOp, bool]]:
+    """For each view of all elements: the value below it and below all views that only it uses,
+    and whether they change the order of elements."""
+    found: dict[UOp, tuple[UOp, bool]] = {}
+    for node in order:
+        if node.op not in ONE_TO_ONE:
+            continue
+        source = node.src[0]
+        below, is_permuted = source, False
+        if users[source] == 1:
+            below, is_permuted = found.get(source, (source, False))
+        found[node] = below, is_permuted or node.op is not Ops.RESHAPE
+    return found
