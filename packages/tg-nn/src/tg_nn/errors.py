@@ -97,6 +97,19 @@ class UnreadableFileError(TgError, OSError):
         return f"cannot use {self.path} as a {self.expected} file: {self.reason}"
 
 
+class MissingPackageError(TgError, ImportError):
+    """A package that is not installed, and is needed for what was asked for."""
+
+    def __init__(self, *, package: str, reason: str, hint: str) -> None:
+        self.package = package
+        self.reason = reason
+        self.hint = hint
+        super().__init__(package, reason, hint)
+
+    def explain(self) -> str:
+        return f"the package {self.package} is needed {self.reason}: {self.hint}"
+
+
 class FileFormatError(TgError, ValueError):
     """A file that is not what its name says, cut off, or damaged."""
 

@@ -7,7 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tg_uop.errors import TgError
+from tg_uop.errors import ArgumentError, TgError, UnknownModeError
+
+__all__ = [
+    "ArgumentError",
+    "AssignError",
+    "DataError",
+    "DataKindError",
+    "ElementCountError",
+    "ExchangeError",
+    "ExportError",
+    "FetchError",
+    "GradientError",
+    "UnknownModeError",
+]
 
 
 class DataError(TgError, ValueError):
@@ -85,26 +98,10 @@ class GradientError(TgError, RuntimeError):
         return f"{text}; {self.hint}" if self.hint else text
 
 
-class ArgumentError(TgError, ValueError):
-    """An argument that an operation does not take."""
-
-    def __init__(self, *, op: str, argument: str, given: object, expected: str) -> None:
-        self.op = op
-        self.argument = argument
-        self.given = given
-        self.expected = expected
-        super().__init__(op, argument, given, expected)
-
-    def explain(self) -> str:
-        return f"{self.op}: {self.argument} must be {self.expected}, not {self.given!r}"
-
-
-class UnknownModeError(ArgumentError, NotImplementedError):
-    """A mode by a name that there is not; PyTorch has a `NotImplementedError` here."""
-
-
-class AssignError(TgError, RuntimeError, ValueError):
-    """A value that cannot be written into a Tensor in place; others raise a `RuntimeError` here."""
+class AssignError(TgError, RuntimeError, ValueError, TypeError):
+    """A value that cannot be written into a Tensor in place; others raise a `RuntimeError` here,
+    or a `TypeError` for what is no value.
+    """
 
     def __init__(self, *, target: str, value: str, reason: str, hint: str = "") -> None:
         self.target = target

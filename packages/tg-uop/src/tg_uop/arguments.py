@@ -246,7 +246,10 @@ def _fits(value: object, kind: object, owner: type | None) -> bool:
     test = _TESTS.get(kind) if isinstance(kind, type) else None
     if test is not None:
         return test(value)
-    return isinstance(value, kind) if isinstance(kind, type) else True
+    if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        # what has to have some methods is not known by its class
+        return True
+    return isinstance(value, kind)
 
 
 def _fits_sequence(
@@ -326,8 +329,9 @@ def shown(value: object) -> str:
     kind = type(value).__name__
     if value is None or isinstance(value, bool):
         return repr(value)
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"a {kind} of shape {value.shape}"
+    shape = getattr(value, "_shape" if hasattr(value, "vmin") else "shape", None)
+    if shape is not None and hasattr(value, "dtype"):
+        return f"a {kind} of shape {shape}"
     text = repr(value)
     short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
     return f"{short} (of type {kind})"

@@ -120,6 +120,27 @@ class SignatureError(TgError, TypeError):
         return f"{text}; {self.hint}" if self.hint else text
 
 
+class ArgumentError(TgError, ValueError, RuntimeError):
+    """A value of an argument that an operation does not take.
+
+    PyTorch has a `RuntimeError` for some of these, a `ValueError` for others.
+    """
+
+    def __init__(self, *, op: str, argument: str, given: object, expected: str) -> None:
+        self.op = op
+        self.argument = argument
+        self.given = given
+        self.expected = expected
+        super().__init__(op, argument, given, expected)
+
+    def explain(self) -> str:
+        return f"{self.op}: {self.argument} must be {self.expected}, not {self.given!r}"
+
+
+class UnknownModeError(ArgumentError, NotImplementedError):
+    """A mode by a name that there is not; PyTorch has a `NotImplementedError` here."""
+
+
 class IndexItemError(TgError, TypeError, IndexError, ValueError):
     """An item in square brackets that selects nothing: of a kind, or with a step, that none has.
 
@@ -189,6 +210,10 @@ class AxisError(ShapeError, IndexError):
     """An axis that the shape does not have; as NumPy's, an `IndexError` too."""
 
 
+class NoAxesError(AxisError, TypeError):
+    """A value without axes where it is taken as a sequence; Python has a `TypeError` here."""
+
+
 class IndexRangeError(TgError, IndexError):
     """An index that names no element."""
 
@@ -237,6 +262,10 @@ class MalformedNodeError(TgError, ValueError):
     def explain(self) -> str:
         text = f"{self.attempted} on {self.node}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
+
+
+class NodeKindError(MalformedNodeError, TypeError):
+    """A node that was asked for something that nodes of its kind do not have."""
 
 
 class UnboundVariableError(TgError, KeyError):

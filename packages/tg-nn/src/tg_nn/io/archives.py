@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tg_tensor import Tensor, dtypes
 from tg_uop.arguments import names_bad_arguments, shown
-from tg_uop.errors import ArgumentTypeError, OperandError
+from tg_uop.errors import ArgumentError, ArgumentTypeError, OperandError
 
 from tg_nn.errors import FileFormatError, MissingFileError, UnreadableFileError
 
@@ -65,7 +65,7 @@ class TensorIO(io.RawIOBase):
         """Go to a place counted from the start (0), from here (1) or from the end (2)."""
         origins = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: len(self._tensor)}
         if whence not in origins:
-            raise ValueError(f"whence is 0, 1 or 2, not {whence}")
+            raise ArgumentError(op="seek", argument="whence", given=whence, expected="0, 1 or 2")
         self._position = max(0, origins[whence] + offset)
         return self._position
 

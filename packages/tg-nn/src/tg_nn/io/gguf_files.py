@@ -17,7 +17,7 @@ from tg_tensor import Tensor, dtypes
 from tg_uop import DType
 from tg_uop.arguments import names_bad_arguments
 
-from tg_nn.errors import FileFormatError
+from tg_nn.errors import FileFormatError, MissingPackageError
 from tg_nn.io.archives import Source, name_of, opened
 
 try:
@@ -224,7 +224,9 @@ def _tensor(header: _Header, info: _Info, start: int) -> Tensor:
 def _packed_bytes(header: _Header, info: _Info) -> int:
     """The bytes of a quantized tensor: whole blocks along its fastest axis."""
     if gguf is None:
-        raise ImportError("quantized tensors need the package gguf: pip install 'tg-nn[gguf]'")
+        raise MissingPackageError(
+            package="gguf", reason="to put quantized tensors back", hint="pip install 'tg-nn[gguf]'"
+        )
     try:
         block, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(info.kind)]
     except (ValueError, KeyError):

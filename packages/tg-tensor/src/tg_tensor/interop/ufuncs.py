@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from tg_uop.arguments import shown
+from tg_uop.errors import OperandError
 
 # NumPy's name: the method of Tensor with that meaning
 _METHODS = {
@@ -124,7 +126,12 @@ def _filled(cls: type, out: object, result: object) -> object:
     if isinstance(target, cls):
         return target.assign(result)  # type: ignore[attr-defined]
     if not isinstance(target, np.ndarray):
-        raise TypeError("out= takes one array or Tensor")
+        raise OperandError(
+            call="a function of NumPy",
+            argument="out",
+            given=shown(out),
+            expected="an array or a Tensor",
+        )
     np.copyto(target, np.asarray(result), casting="same_kind")
     return target
 

@@ -11,7 +11,7 @@ from typing import Self, TypeAlias
 import numpy as np
 from tg_uop import DType, Ops, UOp, dtypes
 from tg_uop.dtype.value import const_value
-from tg_uop.errors import DTypeError
+from tg_uop.errors import DTypeError, SignatureError
 from tg_uop.ir.ops import GroupOp
 from tg_uop.methods.reduce import ReduceMixin
 from tg_uop.origin import user_line
@@ -135,7 +135,9 @@ class TensorCore(ReduceMixin):
         """The Tensor of a node in tensor form (a bound Variable too)."""
         device = kwargs.pop("device", None)
         if kwargs:
-            raise TypeError(f"from_uop takes a device, not {sorted(kwargs)}")
+            raise SignatureError(
+                call="from_uop", reason=f"got {sorted(kwargs)}", hint="it takes a node and a device"
+            )
         tensor = cls._of(y)
         if device is None:
             return tensor
@@ -211,12 +213,12 @@ class TensorCore(ReduceMixin):
         if not steps and where is None and not names_place(self.uop):
             self.uop = value
 
-    def _write_file(self, place: UOp, value: UOp, where: UOp | None) -> None:
-        """Write `value`, or some of its elements, to the part of a file that `place` sees."""
     def _check_writable(self) -> None:
         """Raise `AssignError` where the memory is only to be read."""
         raise NotImplementedError
 
+    def _write_file(self, place: UOp, value: UOp, where: UOp | None) -> None:
+        """Write `value`, or some of its elements, to the part of a file that `place` sees."""
         raise NotImplementedError
 
     # *** values on the host ***

@@ -10,6 +10,7 @@ import numpy as np
 from tg_uop import DType, Invalid, Ops, UOp, dtypes
 from tg_uop.dtype.promote import least_upper_dtype
 from tg_uop.dtype.value import const_value
+from tg_uop.errors import SignatureError
 from tg_uop.methods.windows import Window, slide
 from tg_uop.plain import plain, plain_sequence
 
@@ -53,7 +54,7 @@ class CreateOps(OperandOps):
         **kwargs: object,
     ) -> Self:
         """`fill_value` in every element; its kind gives the dtype where none is given."""
-        _refuse_unknown("full", kwargs)
+        refuse_unknown("full", kwargs)
         fill_value = plain(fill_value)
         if isinstance(fill_value, UOp):
             wanted = dtypes.default_int if dtype is None else to_dtype(dtype)
@@ -104,13 +105,13 @@ class CreateOps(OperandOps):
         **kwargs: object,
     ) -> Self:
         """Memory of its own with whatever is in it."""
-        _refuse_unknown("empty", kwargs)
+        refuse_unknown("empty", kwargs)
         sizes = _checked_shape("empty", shape_of(shape))
         wanted = dtypes.default_float if dtype is None else to_dtype(dtype)
         place = device_or_default(device)
-        if isinstance(place, tuple):
         # memory for the most elements that there can be
         most = math.prod(d if isinstance(d, int) else int(d.vmax) for d in sizes)
+        if isinstance(place, tuple):
             shards = [UOp.new_buffer(name, most, wanted) for name in place]
             node = shards[0].multi(*shards[1:])
         else:
@@ -133,7 +134,7 @@ class CreateOps(OperandOps):
 
         Of a sharded Tensor it is cut as that is.
         """
-        _refuse_unknown("full_like", kwargs)
+        refuse_unknown("full_like", kwargs)
         filled = self.full(
             self.shape,
             fill_value,
@@ -211,7 +212,7 @@ class CreateOps(OperandOps):
         Whole numbers give the default integer, others the default float. Raises `ArgumentError`
         for a step of 0.
         """
-        _refuse_unknown("arange", kwargs)
+        refuse_unknown("arange", kwargs)
         if stop is None:
             start, stop = 0, start
         start, stop, step = plain(start), plain(stop), plain(step)
@@ -253,7 +254,7 @@ class CreateOps(OperandOps):
 
         Raises `ArgumentError` for a negative number of steps, and for bools.
         """
-        _refuse_unknown("linspace", kwargs)
+        refuse_unknown("linspace", kwargs)
         start, stop, steps = plain(start), plain(stop), plain(steps)
         if steps < 0:
             raise ArgumentError(op="linspace", argument="steps", given=steps, expected="0 or more")
@@ -373,6 +374,6 @@ def _checked_shape(op: str, shape: ShapeArgs) -> Shape:
     return tuple(size if isinstance(size, UOp) else int(size) for size in sizes)
 
 
-def _refuse_unknown(op: str, kwargs: dict[str, object]) -> None:
+def refuse_unknown(op: str, kwargs: dict[str, object]) -> None:
     if kwargs:
-        raise TypeError(f"{op} takes no argument {sorted(kwargs)}")
+        raise SignatureError(call=op, reason=f"it takes no argument {', '.join(sorted(kwargs))}")

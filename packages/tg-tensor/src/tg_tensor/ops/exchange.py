@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from tg_runtime import Buffer
 from tg_uop import DType, GroupOp, Ops, UOp, dtypes
+from tg_uop.errors import SignatureError
 
 from tg_tensor.defaults import DeviceName, device_or_default, to_dtype
 from tg_tensor.engine.buffers import attach, buffer_of, is_realized, memory_of_value
@@ -167,7 +168,11 @@ class ExchangeOps(StandardOps):
         device = _one_device(kwargs.pop("device", None))
         owner = kwargs.pop("owner", None)
         if kwargs:
-            raise TypeError(f"from_blob takes dtype, device and owner, not {sorted(kwargs)}")
+            raise SignatureError(
+                call="from_blob",
+                reason=f"got {sorted(kwargs)}",
+                hint="it takes dtype, device and owner by name",
+            )
         sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
         _check_blob(ptr, sizes, dtype)
         size = math.prod(sizes)
@@ -181,15 +186,15 @@ class ExchangeOps(StandardOps):
         return cls._of(node.reshape(sizes))
 
     def _write(self, value: UOp, *steps: Step, where: UOp | None = None) -> None:
+        self._check_writable()
+        super()._write(value, *steps, where=where)
+
+    def _check_writable(self) -> None:
         base = self.uop
         while base.op in GroupOp.Movement or base.op is Ops.AFTER:
             base = below_effects(base) if base.op is Ops.AFTER else base.src[0]
         if base.op is Ops.BUFFER and names_place(self.uop) and buffer_of(base).is_allocated():
             memory = buffer_of(base).memory
-        self._check_writable()
-        super()._write(value, *steps, where=where)
-
-    def _check_writable(self) -> None:
             if isinstance(memory, LentMemory) and not memory.writable:
                 raise AssignError(
                     target=f"shape {self.shape}",

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from tg_runtime import Buffer, Device
 from tg_uop import GroupOp, Ops, UOp, dtypes
+from tg_uop.errors import ArgumentTypeError, NoAxesError
 
 from tg_tensor.engine.buffers import memory_of_value
-from tg_tensor.errors import ElementCountError, ExportError
+from tg_tensor.errors import AssignError, ElementCountError, ExportError
 from tg_tensor.interop.numpy import array_of_bytes, numpy_dtype
 from tg_tensor.multi.rules import split_value
 from tg_tensor.multi.value import Sharded
@@ -155,23 +156,36 @@ class HostOps(HashOps):
 
     def __index__(self) -> int:
         if not self.dtype.is_int or math.prod(self._sizes()) != 1:
-            raise TypeError(f"a Tensor of {self.dtype} and shape {self.shape} is no index")
+            raise ArgumentTypeError(
+                argument=f"a Tensor of shape {self.shape} and {self.dtype}",
+                given="no index",
+                expected="one integer",
+            )
         return int(self.item())
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("a Tensor without axes has no length")
+            raise _no_axes("len()")
         return self._sizes()[0]
 
     def __iter__(self) -> Iterator[Self]:
         if not self.shape:
-            raise TypeError("a Tensor without axes cannot be iterated over")
+            raise _no_axes("iteration")
         return (self[i] for i in range(self._sizes()[0]))
 
     def __reversed__(self) -> Iterator[Self]:
         if not self.shape:
-            raise TypeError("a Tensor without axes cannot be iterated over")
+            raise _no_axes("reversed()")
         return (self[i] for i in reversed(range(self._sizes()[0])))
+
+    def __delitem__(self, key: object) -> None:
+        """Refused: a Tensor keeps its shape."""
+        raise AssignError(
+            target=f"elements of shape {self.shape}",
+            value="nothing",
+            reason="a Tensor keeps its shape, none of its elements can be deleted",
+            hint="index what shall stay: x = x[1:]",
+        )
 
     def __contains__(self, x: object) -> bool:
         return bool(self.eq(x).any())
@@ -185,6 +199,15 @@ class HostOps(HashOps):
             return str(self)
         self._one_element(f"the format {spec!r}")
         return format(self.item(), spec)
+
+
+def _no_axes(what: str) -> NoAxesError:
+    return NoAxesError(
+        op=what,
+        shapes=((),),
+        reason="a Tensor without axes is no sequence",
+        hint="item() is its one value",
+    )
 
 
 def _constant_of(node: UOp) -> int | float | None:

@@ -148,7 +148,12 @@ class OperandOps(TensorCore):
             return self.floordiv(x, reverse)
         if rounding_mode == "trunc":
             return self.idiv(x, reverse)
-        raise ValueError(f"rounding_mode is None, 'trunc' or 'floor', not {rounding_mode!r}")
+        raise ArgumentError(
+            op="div",
+            argument="rounding_mode",
+            given=rounding_mode,
+            expected="None, 'trunc' or 'floor'",
+        )
 
     def idiv(self, x: object, reverse: bool = False) -> Self:
         """The quotient rounded toward zero; of integers by zero 0."""

@@ -17,7 +17,7 @@ from tg_uop.plain import plain, plain_sequence
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.errors import ArgumentError
-from tg_tensor.ops.create import CreateOps, ShapeArgs, shape_of
+from tg_tensor.ops.create import CreateOps, ShapeArgs, refuse_unknown, shape_of
 
 _MASK32 = 0xFFFFFFFF
 # the golden ratio in 64 bits: multiples of it spread over all bits (Knuth, TAOCP 6.4)
@@ -141,8 +141,7 @@ class RandomOps(CreateOps):
 
         Raises `ArgumentError` for a dtype that is no float.
         """
-        if kwargs:
-            raise TypeError(f"rand takes no argument {sorted(kwargs)}")
+        refuse_unknown("rand", kwargs)
         wanted = dtypes.default_float if dtype is None else to_dtype(dtype)
         if not wanted.is_float:
             raise ArgumentError(op="rand", argument="dtype", given=wanted, expected="a float")
@@ -204,8 +203,7 @@ class RandomOps(CreateOps):
         Raises `ArgumentError` for bounds that are no whole numbers, an empty interval, or a dtype
         that is no integer.
         """
-        if kwargs:
-            raise TypeError(f"randint takes no argument {sorted(kwargs)}")
+        refuse_unknown("randint", kwargs)
         wanted = to_dtype(dtype)
         if not wanted.is_int:
             raise ArgumentError(op="randint", argument="dtype", given=wanted, expected="an integer")
@@ -235,8 +233,7 @@ class RandomOps(CreateOps):
         **kwargs: object,
     ) -> Self:
         """Numbers of the normal distribution (Box and Muller, 1958)."""
-        if kwargs:
-            raise TypeError(f"randn takes no argument {sorted(kwargs)}")
+        refuse_unknown("randn", kwargs)
         wanted = dtypes.default_float if dtype is None else to_dtype(dtype)
         tensor = _normal(cls._draw(shape_of(shape), device), wanted).contiguous()
         tensor.requires_grad = requires_grad

@@ -8,8 +8,15 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Protocol, Self, SupportsIndex
 
+from tg_uop.arguments import names_bad_arguments, shown
 from tg_uop.dtype.dtype import AddrSpace, DType, Invalid, PtrDType, dtypes
-from tg_uop.errors import ArgumentTypeError, ShapeError, VariableRangeError
+from tg_uop.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    NodeKindError,
+    ShapeError,
+    VariableRangeError,
+)
 from tg_uop.ir.args import (
     BufferArg,
     CallArg,
@@ -88,14 +95,26 @@ class Builders(Node):
         return cls(Ops.CONST, dtypes.weakint, (), Invalid)
 
     @classmethod
+    @names_bad_arguments
     def variable(cls, name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint) -> Self:
         """A named integer between two bounds, both included.
 
-        Raises `ValueError` when the bounds leave no value.
+        Raises `ArgumentError` when the bounds leave no value or the name is empty,
+        `ArgumentTypeError` when a bound is no whole number or the name no text.
         """
-        if min_val > max_val:
-            raise ValueError(f"variable {name!r}: lower bound {min_val} is above {max_val}")
-        return cls(Ops.DEFINE_VAR, dtype, (), (name, min_val, max_val))
+        if not isinstance(name, str):
+            raise ArgumentTypeError(
+                call="Variable", argument="name", given=shown(name), expected="a text"
+            )
+        low, high = (_bound(name, bound) for bound in (min_val, max_val))
+        if not name or low > high:
+            raise ArgumentError(
+                op="Variable",
+                argument="name, low, high",
+                given=(name, low, high),
+                expected="a name, and bounds of which the first is not above the second",
+            )
+        return cls(Ops.DEFINE_VAR, dtype, (), (name, low, high))
 
     @classmethod
     def range(
@@ -141,7 +160,7 @@ class Builders(Node):
         """Memory of a kernel under construction, to be indexed with one index an axis."""
         pointer = dtype.ptr(prod(_most(dim) for dim in shape), addrspace)
         if addrspace is AddrSpace.GLOBAL:
-            return cls(Ops.PARAM, pointer, (), ParamArg(slot, shape))
+            return cls(Ops.PARAM, pointer, (), ParamArg(slot, shape))  # type: ignore[arg-type]
         op = Ops.DEFINE_LOCAL if addrspace is AddrSpace.LOCAL else Ops.DEFINE_REG
         memory = cls(op, pointer, (), slot)
         return memory if len(shape) == 1 else cls(Ops.RESHAPE, pointer, (memory,), shape)
@@ -437,24 +456,51 @@ class Builders(Node):
     def bind(self, value: SupportsIndex) -> Self:
         """A variable with its value.
 
-        Raises `VariableRangeError` when the value is outside of the variable's bounds, `TypeError`
-        when it is no whole number, or this is no variable.
+        Raises `VariableRangeError` when the value is outside of the variable's bounds, and
+        `ArgumentTypeError` when it is no whole number; `NodeKindError` when this is no variable.
         """
         if self.op is not Ops.DEFINE_VAR or not isinstance(self.arg, tuple):
-            raise TypeError(f"{self} is no variable; make one with Variable(name, low, high)")
+            raise NodeKindError(
+                node=self.op.name,
+                attempted="bind",
+                reason="it is no variable",
+                hint="make one with Variable(name, low, high)",
+            )
         name, low, high = self.arg[0], self.arg[1], self.arg[2]
         if not hasattr(value, "__index__"):
-            raise TypeError(f"variable {name!r} takes whole numbers, not {value!r}")
+            raise ArgumentTypeError(
+                call=f"variable {name!r} takes whole numbers, not {value!r}",
+                argument="its value",
+                given=shown(value),
+                expected=f"one from {low} to {high}",
+            )
         value = operator.index(value)
         if not low <= value <= high:
             raise VariableRangeError(name=name, value=value, low=low, high=high)
         return type(self)(Ops.BIND, self.dtype, (self, self.const(self.dtype, value)))
 
 
+def _most(dim: int | Node) -> int:
+    """The largest size that a dimension can have."""
+    return dim if isinstance(dim, int) else int(dim.vmax)
+
+
+def _bound(name: str, bound: SupportsIndex) -> int:
+    if not hasattr(bound, "__index__"):
+        raise ArgumentTypeError(
+            call=f"Variable {name!r}",
+            argument="a bound",
+            given=shown(bound),
+            expected="a whole number",
+        )
+    return operator.index(bound)
+
+
 def _steps_of(loop: Node) -> range:
     end = loop.src[0].arg if loop.op is Ops.RANGE else None
     if not isinstance(end, int):
-        raise TypeError(f"only a RANGE of known size has a lane a step, {loop.op} has none")
+        reason = "only a RANGE of known size has a lane a step"
+        raise NodeKindError(node=loop.op.name, attempted="a lane a step", reason=reason)
     return range(end)
 
 
@@ -479,19 +525,3 @@ def _is_int_pair(entry: object) -> bool:
         and isinstance(entry[0], int)
         and isinstance(entry[1], int)
     )
-def _most(dim: int | Node) -> int:
-    """The largest size that a dimension can have."""
-    return dim if isinstance(dim, int) else int(dim.vmax)
-
-
-def _bound(name: str, bound: SupportsIndex) -> int:
-    if not hasattr(bound, "__index__"):
-        raise ArgumentTypeError(
-            call=f"Variable {name!r}",
-            argument="a bound",
-            given=shown(bound),
-            expected="a whole number",
-        )
-    return operator.index(bound)
-
-

@@ -9,8 +9,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import ClassVar, Self
 
+from tg_uop.arguments import shown
 from tg_uop.dtype.dtype import ConstFloat, DType, Invalid, InvalidType, dtypes, wrap_int
 from tg_uop.dtype.value import convert
+from tg_uop.errors import ArgumentError, ArgumentTypeError, NodeKindError
 from tg_uop.ir.infer.bounds import Interval, infer_bounds
 from tg_uop.ir.infer.place import Place, infer_device
 from tg_uop.ir.infer.ranges import infer_ranges
@@ -120,9 +122,10 @@ class Node:
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """The shape; raises `TypeError` for a node that has none (kernel-level nodes)."""
+        """The shape; raises `NodeKindError` for a node that has none (kernel-level nodes)."""
         if self._shape is None:
-            raise TypeError(f"{self.op} has no shape; only tensor-form nodes do")
+            reason = "only nodes in tensor form have one"
+            raise NodeKindError(node=self.op.name, attempted="shape", reason=reason)
         return self._shape
 
     @property
@@ -167,8 +170,8 @@ def normalize_constant(value: object, dtype: DType) -> object:
     """The constant in the exact Python type and with the value that its dtype holds, so that equal
     means same: 0.1 is the nearest float16 in float16, 256 is 0 in uint8.
 
-    Raises `TypeError` when the value is no number and `ValueError` when an integer dtype gets
-    infinity, NaN or a fraction.
+    Raises `ArgumentTypeError` when the value is no number and `ArgumentError` when an integer dtype
+    gets infinity, NaN or a fraction.
     """
     if isinstance(value, InvalidType):
         return Invalid
@@ -178,10 +181,21 @@ def normalize_constant(value: object, dtype: DType) -> object:
     if dtype.is_bool:
         return bool(value)
     if not isinstance(value, int | float):
-        raise TypeError(f"a constant of {dtype} must be a number, not {value!r}")
+        expected = "what must be a number"
+        raise ArgumentTypeError(
+            call=f"a constant of {dtype}",
+            argument="its value",
+            given=shown(value),
+            expected=expected,
+        )
     whole = int(value)
     if whole != value:
-        raise ValueError(f"{value!r} is no constant of {dtype}: cast it explicitly")
+        raise ArgumentError(
+            op=f"a constant of {dtype}",
+            argument="its value",
+            given=value,
+            expected="a whole number (cast it explicitly)",
+        )
     return wrap_int(whole, dtype) if dtype.is_int else whole
 
 

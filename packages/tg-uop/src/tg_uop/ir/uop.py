@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Self
 
 from tg_uop.dtype.dtype import AddrSpace, DType, PtrDType, dtypes
+from tg_uop.errors import NodeKindError
 from tg_uop.ir.args import ProgramInfo, RangeArg, ReduceArg
 from tg_uop.ir.axis import AxisType
 from tg_uop.ir.build import Builders
@@ -190,10 +191,12 @@ class UOp(Builders, ReduceMixin):
     def device(self) -> str | tuple[str, ...]:
         """Where the value lives.
 
-        Raises `TypeError` for a node that has no device.
+        Raises `NodeKindError` for a node that has no device.
         """
         if self._device is None:
-            raise TypeError(f"{self.op} has no device")
+            raise NodeKindError(
+                node=self.op.name, attempted="device", reason="nothing places it on one"
+            )
         return self._device
 
     @property
@@ -295,11 +298,19 @@ class UOp(Builders, ReduceMixin):
 
     def unbind(self) -> tuple[Self, int]:
         """Of a BIND: the variable and its value."""
+        if self.op is not Ops.BIND:
+            raise NodeKindError(
+                node=self.op.name,
+                attempted="unbind",
+                reason="it is no variable with a value",
+                hint="bind one: variable.bind(value)",
+            )
         return self.src[0], self.bound_value
 
     def __iter__(self) -> Iterator[Self]:
         """A node is no sequence: what takes it apart meant something else."""
-        raise TypeError(f"{self.op} is one value, it cannot be iterated over")
+        reason = "it is one value, it cannot be iterated over"
+        raise NodeKindError(node=self.op.name, attempted="iteration", reason=reason)
 
     def __getitem__(self, index: object) -> Self:
         """Of memory: an element by one index an axis, a view by fewer or by slices; of a
@@ -382,15 +393,18 @@ class UOp(Builders, ReduceMixin):
     def __bool__(self) -> bool:
         """The truth of a condition that bounds decide.
 
-        Raises `TypeError` for one that they do not decide, and for nodes that are no condition.
+        Raises `NodeKindError`, a `TypeError`, for one that they do not decide, and for nodes that
+        are no condition.
         """
         if self.dtype == dtypes.bool and self.vmin == self.vmax:
             return bool(self.vmin)
         if dtypes.is_int(self.dtype) and (self.vmin > 0 or self.vmax < 0):
             return True
-        raise TypeError(
-            f"the truth of {self.op} is not known while a graph is built; "
-            "use tg_uop.resolve for conditions, `is None` to test for absence"
+        raise NodeKindError(
+            node=self.op.name,
+            attempted="truth",
+            reason="it is not known while a graph is built",
+            hint="use tg_uop.resolve for conditions, `is None` to test for absence",
         )
 
     def __int__(self) -> int:
@@ -426,7 +440,8 @@ class Services:
 
 
 def _needs_engine(node: UOp) -> object:
-    raise TypeError("a node has memory only where tg-tensor's engine is loaded")
+    reason = "it has memory only where tg-tensor's engine is loaded"
+    raise NodeKindError(node=node.op.name, attempted="memory", reason=reason)
 
 
 def _axis_of_multi(node: UOp) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Self
 
+from tg_uop.errors import ArgumentError
 from tg_uop.ir.ops import Ops
 from tg_uop.methods.arithmetic import Operand
 from tg_uop.methods.math import rounded_once
@@ -51,7 +52,12 @@ class ActivationMixin(TrigonometryMixin):
     def clip(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
         """Not below `min_` and not above `max_`; the gradient at the bounds is 1, NaN stays NaN."""
         if min_ is None and max_ is None:
-            raise ValueError("clip needs a lower or an upper bound")
+            raise ArgumentError(
+                op="clip",
+                argument="min, max",
+                given=(min_, max_),
+                expected="a lower bound, an upper bound, or both",
+            )
         raised = self if min_ is None else (self < min_).where(min_, self)
         return raised if max_ is None else (raised > max_).where(max_, raised)
 
@@ -125,13 +131,18 @@ class ActivationMixin(TrigonometryMixin):
     def gelu(self, approximate: str = "none") -> Self:
         """x times the normal distribution function of x; "tanh" asks for the usual approximation.
 
-        Raises `ValueError` for another name.
+        Raises `ArgumentError` for another name.
         """
         x = self._as_float()
         if approximate == "none":
             return x * 0.5 * ((x * math.sqrt(0.5)).erf() + 1)
         if approximate != "tanh":
-            raise ValueError(f"gelu is 'none' (exact) or 'tanh', not {approximate!r}")
+            raise ArgumentError(
+                op="gelu",
+                argument="approximate",
+                given=approximate,
+                expected="'none' (exact) or 'tanh'",
+            )
         inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
         return x * 0.5 * (inner.tanh() + 1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from tg_uop.dtype.dtype import DType, dtypes
+from tg_uop.errors import ArgumentTypeError
 from tg_uop.ir.ops import Ops
 
 Operand = object
@@ -52,8 +53,11 @@ class ArithmeticMixin:
             return self.alu(Ops.WHERE, x, x.ufix(y))
         if isinstance(y, type(self)):
             return self.alu(Ops.WHERE, y.ufix(x), y)
-        raise TypeError(
-            "one branch of where must be more than a number, so that the dtype is known"
+        raise ArgumentTypeError(
+            call="where",
+            argument="neither branch",
+            given="more than a number",
+            expected="at least one: it gives the dtype",
         )
 
     def _number_type(self) -> DType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Self
 
-from tg_uop.errors import ShapeError
+from tg_uop.errors import ArgumentTypeError, ShapeError
 from tg_uop.ir.ops import Ops
 from tg_uop.methods.elementwise import ElementwiseMixin, Operand
 from tg_uop.methods.indexing import IndexingMixin
@@ -52,7 +52,12 @@ class BroadcastMixin(ElementwiseMixin, IndexingMixin):
         elif isinstance(y, type(self)):
             left, right = y.ufix(x), y
         else:
-            raise TypeError("one branch of where must be more than a number: it gives the dtype")
+            raise ArgumentTypeError(
+                call="where",
+                argument="neither branch",
+                given="more than a number",
+                expected="at least one: it gives the dtype",
+            )
         operands = [self, left, right]
         shapes = [o._shape for o in operands if o._shape is not None and not o._fits_any_shape]
         if len(set(shapes)) > 1:

@@ -232,9 +232,10 @@ def _from_front(position: Dim, size: Dim) -> Dim:
     if position.vmax < 0:  # type: ignore[attr-defined]
         return size + position  # type: ignore[operator]
     if position.vmin < 0:  # type: ignore[attr-defined]
-        raise TypeError(
-            f"an index of {position.vmin} to {position.vmax} may count from either end: "  # type: ignore[attr-defined]
-            "give the variable bounds of one sign"
+        raise IndexItemError(
+            item=f"a value from {position.vmin} to {position.vmax}",  # type: ignore[attr-defined]
+            reason="it may count from either end",
+            hint="give the variable bounds of one sign",
         )
     return position
 
