@@ -172,6 +172,21 @@ def test_selection_becomes_gather(check: Callable[..., UOp], spelling: str, low:
     assert Ops.REDUCE not in ops(canonical)
 
 
+@pytest.mark.parametrize("condition_first", [True, False])
+def test_selection_of_a_truth_becomes_gather(
+    check: Callable[..., UOp], condition_first: bool
+) -> None:
+    """any_r (r == index[i] and x[r]); indices that the loop does not reach give False."""
+    i, r = UOp.range(6, 0), UOp.range(5, 1, AxisType.REDUCE)
+    hit = r.cast(INT).eq(out(6, 1).index(i))
+    x = out(5, 2).index(r) > 0
+    value = hit & x if condition_first else x & hit
+    found = value.reduce(r, arg=Ops.MAX).cast(INT)
+    kernel = sink(out(6).index(i).store(found).end(i))
+    canonical = check(kernel, [n - 1 for n in range(6)], numbers(5), outputs=(6,))
+    assert Ops.REDUCE not in ops(canonical)
+
+
 def test_selection_by_a_loop_is_plain_indexing(check: Callable[..., UOp]) -> None:
     i, r = UOp.range(5, 0), UOp.range(5, 1, AxisType.REDUCE)
     x = out(5, 1).index(r)

@@ -72,6 +72,30 @@ def test_loop_side_by_side_run_in_order_of_need() -> None:
     verify(linearize(kernel), Form.LINEAR)
 
 
+@pytest.mark.parametrize("reader_first", [True, False])
+def test_what_memory_held_is_read_before_it_is_written(reader_first: bool) -> None:
+    """Also where two spellings of one place make two loads of it."""
+    i = loop(8, 0)
+    row = i * 4
+    write = address(memory(0), row + 1).store(address(memory(0), row + 1).load() + 1)
+    read = address(memory(1), i).store(address(memory(0), 1 + (i + i + i + i)).load())
+    effects = (read, write) if reader_first else (write, read)
+    kernel = sink(UOp.group(*effects).end(i))
+    at = positions(ordered(kernel))
+    loads = [n for n in at if n.op is Ops.LOAD]
+    assert len(loads) == 2
+    assert all(at[load] < at[write] for load in loads)
+
+
+def test_a_read_that_waits_for_a_store_stays_behind_it() -> None:
+    i = loop(8, 0)
+    write = address(memory(0), i).store(number(1))
+    read = address(memory(0).after(write), i).load()
+    kernel = sink(address(memory(1), i).store(read).end(i))
+    at = positions(ordered(kernel))
+    assert at[write] < at[read]
+
+
 def test_two_ends_of_a_loop_are_refused() -> None:
     i = loop(4, 0)
     stores = [address(memory(slot), i).store(number(1)).end(i) for slot in range(2)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tg_tensor import Tensor, TinyJit
-from tg_tensor.ops.scatter import _MANY_PAIRS
+from tg_tensor.algorithms.lookups import MANY_PAIRS
 from tg_uop import dtypes
 
 ROWS, SIZE, COUNT, INNER = 3, 700, 900, 5
@@ -15,7 +15,7 @@ def drawn(axis: int, low: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Old values, an index with many duplicates, and sources, three axes with `axis` scattered."""
     rng = np.random.default_rng(axis)
     order = {0: (1, 0, 2), 1: (0, 1, 2), 2: (0, 2, 1)}[axis]
-    assert ROWS * COUNT * INNER * SIZE > _MANY_PAIRS
+    assert ROWS * COUNT * INNER * SIZE > MANY_PAIRS
     old = rng.integers(-9, 9, (ROWS, SIZE, INNER)).astype(np.float32)
     index = rng.integers(low, SIZE // 2, (ROWS, COUNT, INNER)).astype(np.int32)
     source = rng.integers(-9, 9, (ROWS, COUNT, INNER)).astype(np.float32)

@@ -2,6 +2,7 @@
 
     sum_r where(r == i, x[r], 0)     becomes    x[i] where i is in the loop, else 0
     sum_r where(low <= r < high, c, 0)    becomes    (number of such r) * c
+    any_r (r == i and x[r])               becomes    x[i] where i is in the loop, else False
 
 Embeddings, one-hot products and counting sums, written as reductions, become index arithmetic.
 """
@@ -21,25 +22,34 @@ EXACT_UP_TO = {dtypes.float16: 1 << 11, dtypes.float32: 1 << 24, dtypes.float64:
 
 
 def collapse_selection(node: UOp) -> UOp | None:
-    """A REDUCE by addition of `where(condition, x, 0)`, with one loop less; None if it cannot."""
-    if node.reduce_op is not Ops.ADD:
+    """A REDUCE by addition of `where(condition, x, 0)`, with one loop less; None if it cannot.
+
+    Of bools it is one by `or`, which is MAX.
+    """
+    if node.reduce_op is not (Ops.MAX if node.dtype.is_bool else Ops.ADD):
         return None
-    selected = _selected(node.reduced_value)
-    if selected is None:
-        return None
-    condition, value = selected
-    for loop in node.reduce_ranges:
-        if loop not in condition.ranges:
-            continue
-        solution = solve(condition, loop)
-        if solution is None:
-            continue
-        found = _collapsed(solution, value, loop)
-        if found is None:
-            continue
-        rest = tuple(r for r in node.reduce_ranges if r is not loop)
-        return node.replace(src=(found, *rest)) if rest else found
+    for condition, value in _selections(node.reduced_value):
+        for loop in node.reduce_ranges:
+            if loop not in condition.ranges:
+                continue
+            solution = solve(condition, loop)
+            if solution is None:
+                continue
+            found = _collapsed(solution, value, loop)
+            if found is None:
+                continue
+            rest = tuple(r for r in node.reduce_ranges if r is not loop)
+            return node.replace(src=(found, *rest)) if rest else found
     return None
+
+
+def _selections(value: UOp) -> list[tuple[UOp, UOp]]:
+    """What a term may be seen as: a condition, and a value where it holds."""
+    if value.dtype.is_bool and value.op is Ops.AND:
+        first, second = value.src
+        return [(first, second), (second, first)]
+    selected = _selected(value)
+    return [] if selected is None else [selected]
 
 
 def _selected(value: UOp) -> tuple[UOp, UOp] | None:
@@ -129,7 +139,7 @@ def _moved(value: UOp, loop: UOp, place: UOp, gate: UOp | None) -> UOp:
 def _counted(solution: Solution, value: UOp, loop: UOp) -> UOp | None:
     """The number of steps between the bounds, times what each adds."""
     steps = number_of(loop.range_size)
-    if steps is None:
+    if steps is None or value.dtype.is_bool:
         return None
     zero = UOp.const(dtypes.weakint, 0)
     low = _largest([zero, *solution.low])

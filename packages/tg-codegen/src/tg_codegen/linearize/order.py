@@ -8,6 +8,8 @@ not change therefore stands before the loop.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tg_uop import Ops, UOp
 from tg_uop.ir.walk import toposort
 
@@ -24,9 +26,38 @@ def ordered(kernel: UOp) -> list[UOp]:
     Raises `KernelFormError` when loops do not nest.
     """
     kernel = single_ends(kernel)
-    order = toposort((*turns_of_chains(kernel.toposort()), kernel))
-    tree = block_tree(order)
-    for node in order:
+    turns = turns_of_chains(kernel.toposort())
+    found = _in_blocks(toposort((*turns, kernel)))
+    late = late_reads(found)
+    return _in_blocks(toposort((*late, *turns, kernel))) if late else found
+
+
+def late_reads(instructions: Iterable[UOp]) -> list[UOp]:
+    """The loads of what memory holds when the kernel starts that stand behind a store to it.
+
+    What is read and written in one kernel is the same element in both, so that reading it before
+    anything is written in the round of the loop is enough.
+    """
+    written: set[UOp] = set()
+    late: list[UOp] = []
+    for node in instructions:
+        if node.op is Ops.STORE:
+            written.add(_memory(node.stored_target))
+        elif node.op is Ops.LOAD and node.load_index.src[0] in written:
+            late.append(node)
+    return late
+
+
+def _memory(place: UOp) -> UOp:
+    while place.op in (Ops.INDEX, Ops.AFTER):
+        place = place.src[0]
+    return place
+
+
+def _in_blocks(order: Iterable[UOp]) -> list[UOp]:
+    nodes = list(order)
+    tree = block_tree(nodes)
+    for node in nodes:
         tree.home(node).nodes.append(node)
     return _flattened(tree.root, tree.bodies)
 

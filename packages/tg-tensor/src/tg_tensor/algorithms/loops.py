@@ -32,12 +32,12 @@ class Loops:
         self._effect: UOp | None = None
         self._count = 0
 
-    def _range(self, size: int, kind: AxisType) -> UOp:
+    def _range(self, size: int | UOp, kind: AxisType) -> UOp:
         self._count += 1
         return UOp.range(size, self._count - 1, kind)
 
     @contextmanager
-    def loop(self, size: int) -> Iterator[UOp]:
+    def loop(self, size: int | UOp) -> Iterator[UOp]:
         """The steps inside are done for each index from 0 to `size` - 1, in order."""
         index = self._range(size, AxisType.LOOP)
         self._open.append(index)

@@ -1,4 +1,4 @@
-"""The kernel that takes sources one after the other to the elements that an index names."""
+"""The kernels that take sources one after the other to the elements that an index names."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ def shares_of(rows: int, steps: int) -> int:
 class ScatterKernel:
     """Elements along the second of three axes: the sum of the sources, or the last of them."""
 
-    __slots__ = ("adds",)
+    __slots__ = ("adds", "start")
 
-    def __init__(self, adds: bool) -> None:
+    def __init__(self, adds: bool, start: float = 0.0) -> None:
         self.adds = adds
+        self.start = start
 
     def __call__(self, out: UOp, index: UOp, source: UOp) -> UOp:
-        """out[o, index[o, k, i], i] is the sum or the last of source[o, k, i], else 0.
-
-        Of floats it is -0.0: added to a number that leaves it as it is, a zero with its sign, too.
+        """out[o, index[o, k, i], i] is the sum or the last of source[o, k, i], else the start.
         An index outside of the axis names nothing. `out` may have a row more than there are: the
         last one is then done twice, so that threads get equally many.
         """
         all_rows, size, inner = _sizes(out)
         rows, sources, _ = _sizes(index)
         first = out.index(0, 0, 0)
-        zero = first.const_like(-0.0 if first.dtype.is_float else 0)
+        zero = first.const_like(self.start if first.dtype.is_float else 0)
         loops = Loops()
         shares = shares_of(rows, sources * inner)
         share = loops.threads(shares) if shares > 1 else loops.loop(1)
@@ -53,9 +52,48 @@ class ScatterKernel:
         return loops.kernel("scatter_add" if self.adds else "scatter")
 
 
+@final
+class RowsKernel:
+    """Rows along the second of three axes: the sum of the sources, one index for a whole row."""
+
+    __slots__ = ()
+
+    def __call__(self, out: UOp, index: UOp, source: UOp) -> UOp:
+        """out[o, index[k], i] is the sum of source[o, k, i], and 0 where there is none.
+
+        An index outside of the axis names nothing. Threads share the rows, each with all sources,
+        so that their order is the same for any number of threads.
+        """
+        outer, size, inner = _sizes(out)
+        sources = index.shape[0]
+        assert isinstance(sources, int), "a kernel is made for known sizes"
+        zero = out.index(0, 0, 0).const_like(0)
+        loops = Loops()
+        shares = shares_of(size, outer * inner)
+        share = loops.threads(shares) if shares > 1 else loops.loop(1)
+        most = -(-size // shares)
+        with share as thread, loops.loop(outer) as row:
+            start = thread * most
+            stop = (start + most).minimum(size)
+            with loops.loop(stop - start) as place, loops.loop(inner) as i:
+                loops.write(out, row, start + place, i, value=zero)
+            with loops.loop(sources) as turn:
+                named = as_index(loops.read(index, turn))
+                is_own = (named >= start) & (named < stop)
+                place = named.maximum(start).minimum(stop - 1)
+                with loops.loop(inner) as i:
+                    before = loops.read(out, row, place, i)
+                    after = before + loops.read(source, row, turn, i)
+                    loops.write(out, row, place, i, value=is_own.where(after, before))
+        return loops.kernel("scatter_rows")
+
+
 def _sizes(memory: UOp) -> tuple[int, int, int]:
     return memory.shape  # type: ignore[return-value]
 
 
+# added to a number, -0.0 leaves it as it is, a zero with its sign, too
+SUM_TO_ADD = ScatterKernel(adds=True, start=-0.0)
 SUM = ScatterKernel(adds=True)
 LAST = ScatterKernel(adds=False)
+ROWS = RowsKernel()

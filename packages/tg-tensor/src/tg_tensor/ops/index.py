@@ -23,6 +23,7 @@ from tg_uop.methods.indexing import (
     plain_items,
 )
 
+from tg_tensor.algorithms.lookups import last_turns, pays_in_turn, row_lookup
 from tg_tensor.ops.movement import TensorMovementOps
 from tg_tensor.ops.numbers import check_room
 from tg_tensor.ops.views import INDEX
@@ -183,15 +184,25 @@ class IndexOps(TensorMovementOps):
         """Elements by position on some axes, the axes of the positions behind `place` others."""
         flat_index = self._flat_index(positions, indices)
         others = [axis for axis in range(self.ndim) if axis not in positions]
-        source = self.permute([*others[:place], *positions, *others[place:]])
-        before, after = source.shape[:place], source.shape[place + len(positions) :]
-        count = math.prod(source.shape[place : place + len(positions)])
+        moved = self.permute([*others[:place], *positions, *others[place:]])
+        before, after = moved.shape[:place], moved.shape[place + len(positions) :]
+        count = math.prod(moved.shape[place : place + len(positions)])
         lines = (1,) * flat_index.ndim
-        source = source.reshape((*before, *lines, count, *after))
+        source = moved.reshape((*before, *lines, count, *after))
         column = flat_index.reshape((*flat_index.shape, *(1,) * (1 + len(after))))
         counter = self._iota(count, self.device, dtypes.int32).reshape((count, *(1,) * len(after)))
         picked = counter.eq(column).where(source, False)
-        return picked._only_one(place + flat_index.ndim)
+        found = picked._only_one(place + flat_index.ndim)
+        if not self._sums_rows_in_turn(flat_index):
+            return found
+        rows = moved.reshape((*before, count, *after)).uop
+        return self._of(row_lookup(type(self), found.uop, rows, flat_index.uop, place))
+
+    def _sums_rows_in_turn(self, index: Self) -> bool:
+        """Whether the gradient of a lookup goes through the indices, not through all pairs."""
+        named = math.prod(index.shape)
+        pairs = named * math.prod(self.shape)
+        return self.dtype.is_float and pays_in_turn(self.device, pairs, named)
 
     def _only_one(self, axis: int) -> Self:
         """The sum along an axis of which one element at most is not 0."""
@@ -299,15 +310,9 @@ class IndexOps(TensorMovementOps):
         count = math.prod(view.shape[axis] for axis in positions)
         named = flat_index.numel()
         stored = self._as_element(value)._expand_to((*before, *flat_index.shape, *after))
-        stored = stored.reshape((*before, 1, named, *after))
+        last = view._last_turns(count, flat_index.reshape((named,)), stored.numel())
         tail = (1,) * len(after)
-        rows = self._iota(count, self.device, dtypes.int32).reshape((count, 1))
-        hits = rows.eq(flat_index.reshape((1, named)))
-        turn = self._iota(named, self.device, dtypes.int32) + 1
-        last = hits.where(turn, 0).max(1, keepdim=True)
-        chosen = last.eq(turn).reshape((count, named, *tail))
-        # False is the zero of every dtype; a 0 makes an integer of a bool
-        picked = chosen.where(stored, False)._only_one(place + 1)
+        picked = stored.reshape((*before, named, *after))._looked_up([place], [last - 1], place)
         written = (last > 0).reshape((count, *tail))._expand_to((*before, count, *after))
         back = [order.index(axis) for axis in range(view.ndim)]
         plain = [slice(None) if isinstance(item, IndexOps) else item for item in items]
@@ -316,6 +321,15 @@ class IndexOps(TensorMovementOps):
             picked.reshape(source.shape).permute(back),
             where=written.reshape(source.shape).permute(back),
         )
+
+    def _last_turns(self, count: int, index: Self, elements: int) -> Self:
+        """For each of `count` places the number of the last index that names it, from 1; else 0."""
+        named = index.numel()
+        turn = self._iota(named, self.device, dtypes.int32) + 1
+        if pays_in_turn(self.device, count * elements, named):
+            return self._of(last_turns(index.uop, turn.uop, count))
+        rows = self._iota(count, self.device, dtypes.int32).reshape((count, 1))
+        return rows.eq(index.reshape((1, named))).where(turn, 0).max(1)
 
 
 def _first_lookup(items: list[object]) -> int | None:

@@ -14,12 +14,10 @@ from tg_uop.methods.broadcast import broadcast_shape
 from tg_uop.plain import plain
 
 from tg_tensor.algorithms.calls import Gradient, run_kernel, with_gradient
-from tg_tensor.algorithms.scattering import LAST, SUM, ScatterKernel, shares_of
+from tg_tensor.algorithms.lookups import pays_in_turn
+from tg_tensor.algorithms.scattering import LAST, SUM, SUM_TO_ADD, ScatterKernel, shares_of
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.index import IndexOps
-
-# with fewer pairs of an element and a source, looking at all of them is fused with what is around
-_MANY_PAIRS = 1 << 18
 
 
 class ScatterOps(IndexOps):
@@ -43,7 +41,12 @@ class ScatterOps(IndexOps):
         counter = self._iota(self.shape[axis], self.device, dtypes.int32).cast(wanted.dtype)
         hits = wanted.unsqueeze(-1).eq(counter)
         picked = hits.where(source.unsqueeze(-2), False)
-        return picked._only_one(picked.ndim - 1).transpose(axis, -1)
+        found = picked._only_one(picked.ndim - 1).transpose(axis, -1)
+        if not self.dtype.is_float or not self._takes_turns(axis, index):
+            return found
+        kind: Any = type(self)
+        rule = _gradient_of_gather(kind, axis)
+        return self._of(with_gradient("gather", [found.uop], rule, [self.uop, index.uop])[0])
 
     def _check_index_shape(self, op: str, axis: int, index: Self) -> None:
         pairs = list(zip(index.shape, self.shape, strict=False))
@@ -167,8 +170,8 @@ class ScatterOps(IndexOps):
         sizes = (*self.shape, *index.shape)
         if not all(isinstance(size, int) for size in sizes) or self.dtype.is_bool:
             return False
-        on_processor = isinstance(self.device, str) and self.device.split(":")[0] == "CPU"
-        return on_processor and index.numel() * self.shape[axis] >= _MANY_PAIRS
+        pairs = index.numel() * self.shape[axis]
+        return pays_in_turn(self.device, pairs, index.shape[axis])
 
     def _in_turn(self, kernel: ScatterKernel, axis: int, index: Self, source: Self) -> Self:
         """What a kernel leaves where the index points to, in the shape of the index elsewhere."""
@@ -182,10 +185,12 @@ class ScatterOps(IndexOps):
         shape = (*index.shape[:axis], size, *index.shape[axis + 1 :])
         return self._of(found)._part(0, 0, outer).reshape(shape)
 
-    def _sums_in_turn(self, axis: int, index: Self, source: Self) -> Self:
+    def _sums_in_turn(
+        self, axis: int, index: Self, source: Self, kernel: ScatterKernel = SUM_TO_ADD
+    ) -> Self:
         """For each element the sum of its sources, of the dtype in which sums are taken."""
         given = source.cast(sum_acc_dtype(source.dtype))
-        sums = self._in_turn(SUM, axis, index, given).uop
+        sums = self._in_turn(kernel, axis, index, given).uop
         kind: Any = type(self)
         rule = _gradient_of_sums(kind, axis)
         found = with_gradient("scatter_add", [sums], rule, [index.uop, given.uop])[0]
@@ -259,6 +264,20 @@ class ScatterOps(IndexOps):
         """The elements where the mask holds, as a vector; needs the mask's values now."""
         shape = broadcast_shape(self.shape, mask.shape)
         return self._expand_to(shape)[mask._expand_to(shape)]
+
+
+@cache
+def _gradient_of_gather(kind: Any, axis: int) -> Gradient:
+    """To each element flows the sum of what flows to its copies."""
+
+    def gradient(flowing: UOp | None, node: UOp) -> list[UOp | None]:
+        if flowing is None:
+            return [None, None]
+        source, index = (kind._of(node) for node in node.call_args)
+        sums = source._sums_in_turn(axis, index, kind._of(flowing), SUM)
+        return [sums.cast(source.dtype).uop, None]
+
+    return gradient
 
 
 @cache
