@@ -58,7 +58,6 @@ NUMBERS: list[Mistake] = [
     ("one kernel size of 0", lambda: Conv2d(3, 4, (3, 0)), LayerError, "kernel_size is 0"),
     ("stride of 0", lambda: Conv2d(3, 4, 3, stride=0), LayerError, "stride is 0"),
     ("stride below 0", lambda: Conv1d(3, 4, 3, stride=-1), LayerError, "stride is -1"),
-    ("padding below 0", lambda: Conv2d(3, 4, 3, padding=-1), LayerError, "padding is -1"),
     ("dilation of 0", lambda: Conv2d(3, 4, 3, dilation=0), LayerError, "dilation is 0"),
     ("groups of 0", lambda: Conv2d(3, 4, 3, groups=0), LayerError, "groups is 0"),
     ("groups that do not divide", lambda: Conv2d(3, 4, 3, groups=2), LayerError, "do not divide"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tg_uop.errors import TgError
 
 
-class RuntimeFailure(TgError):
+class RuntimeFailure(TgError, RuntimeError):
     """Base of every error that a device, its memory or its tools raise on purpose."""
 
 

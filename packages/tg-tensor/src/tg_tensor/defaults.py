@@ -30,6 +30,10 @@ def to_dtype(dtype: DTypeLike) -> DType:
     Raises `UnknownDTypeError`, listing the names, and `DTypeError` for what names no dtype.
     """
     if isinstance(dtype, DType):
+        if dtype is dtypes.void:
+            raise DTypeError(
+                what="dtype", dtypes=(dtype,), reason="it is that of nodes without a value"
+            )
         return dtype
     if isinstance(dtype, str):
         return dtypes.from_name(dtype)

@@ -12,11 +12,17 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
-from tg_uop.errors import ArgumentTypeError, OperandError, SignatureError, TgError
+from tg_uop.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    OperandError,
+    SignatureError,
+    TgError,
+)
+from tg_uop.suggest import closest
 
 F = TypeVar("F", bound=Callable[..., object])
 C = TypeVar("C", bound=type)
@@ -146,6 +152,8 @@ def _refusal(
         found = _misfit(value, hints.get(parameter.partition("[")[0], object), owner, parameter)
         if found is not None:
             return _kind_error(name, *found, owner)
+        if isinstance(error, ZeroDivisionError) and isinstance(value, int | float) and value == 0:
+            return ArgumentError(op=name, argument=parameter, given=value, expected="other than 0")
     if isinstance(error, ArgumentTypeError):
         _name_operand(error, name, _each(signature, bound))
     return None
@@ -196,9 +204,7 @@ def _closest(given: str, names: Sequence[str]) -> str:
     for group in SYNONYMS:
         if given in group:
             return next((name for name in group if name in names), "")
-    # difflib is only loaded by those who misspelled something
-    found = import_module("difflib").get_close_matches(given, names, 1)
-    return found[0] if found else ""
+    return closest(given, names)
 
 
 # *** kinds ***

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from tg_uop.origin import Line, user_line
+from tg_uop.suggest import did_you_mean
 
 
 class TgError(Exception):
@@ -176,8 +177,8 @@ class NegativePowerError(TgError, ValueError, RuntimeError):
         )
 
 
-class UnknownDTypeError(TgError, KeyError):
-    """A dtype name that does not exist."""
+class UnknownDTypeError(TgError, KeyError, TypeError):
+    """A dtype name that does not exist; NumPy has a `TypeError` here."""
 
     def __init__(self, *, name: str, known: Sequence[str]) -> None:
         self.name = name
@@ -185,7 +186,8 @@ class UnknownDTypeError(TgError, KeyError):
         super().__init__(name, self.known)
 
     def explain(self) -> str:
-        return f"there is no dtype named {self.name!r}; the names are {_listed(self.known)}"
+        meant = did_you_mean(self.name, self.known)
+        return f"there is no dtype named {self.name!r}; {meant}the names are {_listed(self.known)}"
 
 
 class ShapeError(TgError, ValueError, RuntimeError):
@@ -368,8 +370,11 @@ class SpecError(TgError, ValueError):
         return "\n".join(lines)
 
 
-class TargetError(TgError, ValueError):
-    """A target or device string that does not name something that exists."""
+class TargetError(TgError, ValueError, RuntimeError):
+    """A target or device string that does not name something that exists.
+
+    PyTorch has a `RuntimeError` here.
+    """
 
     def __init__(self, *, text: str, reason: str, known: Sequence[str] = ()) -> None:
         self.text = text
@@ -382,7 +387,7 @@ class TargetError(TgError, ValueError):
         return f"cannot use target {self.text!r}: {self.reason}{known}"
 
 
-class SettingError(TgError, ValueError):
+class SettingError(TgError, ValueError, KeyError):
     """A setting that does not exist or a value that it cannot take."""
 
     def __init__(self, *, name: str, reason: str, known: Sequence[str] = ()) -> None:
@@ -392,7 +397,8 @@ class SettingError(TgError, ValueError):
         super().__init__(name, reason, self.known)
 
     def explain(self) -> str:
-        known = f"; settings are {_listed(self.known)}" if self.known else ""
+        meant = did_you_mean(self.name, self.known)
+        known = f"; {meant}settings are {_listed(self.known)}" if self.known else ""
         return f"setting {self.name}: {self.reason}{known}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from operator import index
 from typing import ClassVar
@@ -78,7 +79,8 @@ class ConvNd:
         """Per axis, or as (left, right, top, bottom) for "same" with an odd total."""
         if not isinstance(padding, str):
             sizes = as_sizes(padding, dims, name)
-            check_sizes(name, 0, padding=sizes)
+            # a negative one takes elements away, as in `Tensor.conv2d`
+            check_sizes(name, -sys.maxsize, padding=sizes)
             return sizes
         if padding == "valid":
             return (0,) * dims

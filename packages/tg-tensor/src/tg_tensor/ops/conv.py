@@ -206,6 +206,10 @@ def _check_conv(x: ConvOps, weight: ConvOps, bias: ConvOps | None, groups: int) 
             reason=f"an input of {x.ndim} axes and weights of {weight.ndim}",
             hint="both have two axes (batch and channels, outputs and channels) before the spatial",
         )
+    if 0 in weight.shape[2:]:
+        raise ShapeError(
+            op="conv2d", shapes=shapes, reason="weights without elements make no window"
+        )
     if groups < 1:
         raise ArgumentError(op="conv2d", argument="groups", given=groups, expected="1 or more")
     outputs, inputs = weight.shape[:2]

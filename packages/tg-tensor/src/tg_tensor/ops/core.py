@@ -10,8 +10,9 @@ from typing import Self, TypeAlias
 
 import numpy as np
 from tg_uop import DType, Ops, UOp, dtypes
+from tg_uop.arguments import shown
 from tg_uop.dtype.value import const_value
-from tg_uop.errors import DTypeError, SignatureError
+from tg_uop.errors import ArgumentTypeError, DTypeError, OperandError, SignatureError
 from tg_uop.ir.ops import GroupOp
 from tg_uop.methods.reduce import ReduceMixin
 from tg_uop.origin import user_line
@@ -79,16 +80,16 @@ class TensorCore(ReduceMixin):
     __slots__ = (
         "__weakref__",
         "_borrows",
+        "_grad",
         "_origin",
         "_requires_grad",
         "_writer",
-        "grad",
         "uop",
     )
 
     uop: UOp
     _origin: Origin | None
-    grad: Self | None
+    _grad: Self | None
     _requires_grad: bool | None
     _writer: int
     """The thread that wrote last; not there before the first write."""
@@ -106,7 +107,7 @@ class TensorCore(ReduceMixin):
         # every operation ends here, so that it is written out
         tensor = object.__new__(cls)
         tensor.uop = uop
-        tensor.grad = None
+        tensor._grad = None
         tensor._requires_grad = None
         tensor._origin = None
         _LIVE[weakref.ref(tensor, _forget)] = None
@@ -116,7 +117,7 @@ class TensorCore(ReduceMixin):
 
     def _adopt(self, uop: UOp, requires_grad: bool | None) -> None:
         self.uop = uop
-        self.grad = None
+        self._grad = None
         self._requires_grad = requires_grad
         if requires_grad:
             self.requires_grad = requires_grad
@@ -234,15 +235,42 @@ class TensorCore(ReduceMixin):
     # *** facts ***
 
     @property
+    def grad(self) -> Self | None:
+        """What `backward` has left here, or what was put here.
+
+        Setting it raises `OperandError` for what is no Tensor and `GradientError` for one of
+        another shape.
+        """
+        return self._grad
+
+    @grad.setter
+    def grad(self, found: Self | None) -> None:
+        if found is not None:
+            if not isinstance(found, TensorCore):
+                raise OperandError(argument="grad", given=shown(found), expected="a Tensor or None")
+            if _differ(found.shape, self.shape):
+                raise GradientError(
+                    op="grad",
+                    reason=f"one of shape {found.shape} is not for a Tensor of {self.shape}",
+                    hint="a gradient has the shape of its Tensor",
+                )
+        self._grad = found
+
+    @property
     def requires_grad(self) -> bool | None:
         """Whether `backward` leaves a gradient here; None where no one said so.
 
-        Setting it raises `GradientError` for integers and bools.
+        Setting it raises `GradientError` for integers and bools, `ArgumentTypeError` for what is
+        neither True, False nor None.
         """
         return self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool | None) -> None:
+        if wanted is not None and not isinstance(wanted, bool | int | np.bool_):
+            raise ArgumentTypeError(
+                argument="requires_grad", given=shown(wanted), expected="True, False or None"
+            )
         if wanted and not self.uop.dtype.is_float:
             raise GradientError(
                 op="requires_grad",
@@ -378,6 +406,13 @@ def _give_memory(line: Sequence[TensorCore]) -> None:
         own = in_memory(shared)
         for tensor in line:
             tensor.uop = tensor.uop.substitute({shared: own})
+
+
+def _differ(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    """Whether two shapes are certainly different; where sizes are symbolic they may agree."""
+    return len(one) != len(other) or any(
+        a != b for a, b in zip(one, other, strict=True) if isinstance(a, int) and isinstance(b, int)
+    )
 
 
 def _refuse_leaves(parts: Sequence[TensorCore], above: Line) -> None:

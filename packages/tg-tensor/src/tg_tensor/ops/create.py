@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Self
 
 import numpy as np
 from tg_uop import DType, Invalid, Ops, UOp, dtypes
 from tg_uop.dtype.promote import least_upper_dtype
 from tg_uop.dtype.value import const_value
-from tg_uop.errors import SignatureError
+from tg_uop.errors import ShapeError, SignatureError
 from tg_uop.methods.windows import Window, slide
 from tg_uop.plain import plain, plain_sequence
 
@@ -310,22 +311,29 @@ class CreateOps(OperandOps):
 
     def tril(self, diagonal: int = 0) -> Self:
         """Zeros above a diagonal of the last two axes."""
-        return self._below_diagonal(diagonal).where(self, False)
+        return self._below_diagonal(index(diagonal)).where(self, False)
 
     def triu(self, diagonal: int = 0) -> Self:
         """Zeros below a diagonal of the last two axes."""
-        return self._below_diagonal(diagonal - 1).where(False, self)
+        return self._below_diagonal(index(diagonal) - 1).where(False, self)
 
     def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
         """Vectors as coordinates of a grid: as many Tensors, each of the shape of the grid.
 
-        Raises `ArgumentError` unless `indexing` is "ij" or "xy".
+        Raises `ArgumentError` unless `indexing` is "ij" or "xy", `ShapeError` for matrices.
         """
         if indexing not in ("ij", "xy"):
             raise ArgumentError(
                 op="meshgrid", argument="indexing", given=indexing, expected="'ij' or 'xy'"
             )
         vectors = (self, *args)
+        if any(vector.ndim > 1 for vector in vectors):
+            raise ShapeError(
+                op="meshgrid",
+                shapes=[vector.shape for vector in vectors],
+                reason="coordinates are vectors or numbers",
+                hint="flatten() first",
+            )
         if len(vectors) == 1:
             return (self._itself(),)
         count = len(vectors)

@@ -77,7 +77,7 @@ def _parse(formula: str, ranks: list[int]) -> tuple[list[str], str]:
         digits = "".join(chr(ord("0") + i) for i in range(dots - width, dots))
         inputs.append(term.replace("...", digits))
     every = "".join(inputs)
-    if not all(x.isalnum() for x in every):
+    if not all(x.isalpha() for term in terms for x in term.replace("...", "")):
         raise _error(formula, "letters, commas, '...' and one '->'")
     all_dots = "".join(chr(ord("0") + i) for i in range(dots))
     if arrow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from tg_uop import dtypes
-from tg_uop.errors import ShapeError
+from tg_uop.errors import DTypeError, ShapeError
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.layer_norms import LayerNormOps
@@ -191,9 +191,11 @@ class LossOps(LayerNormOps):
     ) -> Self:
         """Cross entropy of logits (classes on the last axis) with classes Y.
 
-        Places with `ignore_index` count nothing, also in the mean.
+        Places with `ignore_index` count nothing, also in the mean. Raises `ShapeError` unless there
+        is one class for each row of logits, `DTypeError` for classes that are no integers.
         """
         _check_smoothing(label_smoothing)
+        _check_classes(self, Y)
         log_probability = self.log_softmax(-1)
         counted = Y.ne(ignore_index)
         named = Y._as_places()
@@ -207,6 +209,23 @@ class LossOps(LayerNormOps):
         if reduction == "mean":
             return loss.sum() / counted.sum().cast(loss.dtype)
         return loss._reduced(reduction)
+
+
+def _check_classes(logits: LossOps, classes: LossOps) -> None:
+    if classes.dtype.is_float:
+        raise DTypeError(
+            what="sparse_categorical_crossentropy",
+            dtypes=[logits.dtype, classes.dtype],
+            reason="classes are integers",
+            hint="cross_entropy takes probabilities of classes too",
+        )
+    if tuple(classes.shape) != tuple(logits.shape[:-1]):
+        raise ShapeError(
+            op="sparse_categorical_crossentropy",
+            shapes=(logits.shape, classes.shape),
+            reason="the classes must have the shape of the logits without their last axis",
+            hint="reshape them, or use cross_entropy, whose classes are on axis 1",
+        )
 
 
 def _check_smoothing(value: float) -> None:

@@ -177,7 +177,11 @@ class RandomOps(CreateOps):
         requires_grad: bool | None = None,
         **kwargs: object,
     ) -> Self:
-        """Numbers in [low, high)."""
+        """Numbers in [low, high). Raises `ArgumentError` when low is above high."""
+        if low > high:
+            raise ArgumentError(
+                op="uniform", argument="low, high", given=(low, high), expected="low not above high"
+            )
         wanted = dtypes.default_float if dtype is None else to_dtype(dtype)
         sizes = shape_of(shape)
         if not wanted.is_float:
@@ -260,7 +264,12 @@ class RandomOps(CreateOps):
         requires_grad: bool | None = None,
         **kwargs: object,
     ) -> Self:
-        """Numbers of the normal distribution with this mean and standard deviation."""
+        """Numbers of the normal distribution with this mean and standard deviation.
+
+        Raises `ArgumentError` for a negative deviation.
+        """
+        if std < 0:
+            raise ArgumentError(op="normal", argument="std", given=std, expected="0 or more")
         tensor = cls.randn(*shape, **kwargs) * std + mean  # type: ignore[arg-type]
         tensor.requires_grad = requires_grad
         return tensor
@@ -278,7 +287,7 @@ class RandomOps(CreateOps):
     def glorot_uniform(cls, *shape: ShapeArgs, **kwargs: object) -> Self:
         """Uniform with the variance of Glorot and Bengio (2010): fan-in and fan-out alike."""
         sizes = shape_of(shape)
-        fans = sizes[0] + math.prod(sizes[1:])
+        fans = math.prod(sizes[:1]) + math.prod(sizes[1:])
         bound = math.sqrt(6 / max(fans, 1))
         return cls.uniform(sizes, low=-bound, high=bound, **kwargs)  # type: ignore[arg-type]
 

@@ -32,6 +32,9 @@ def rearrange(value: V, formula: str, sizes: Mapping[str, int]) -> V:
         raise _error(formula, f"{count} groups on the left, for shape {value.shape}")
     lengths = _lengths(left, value.shape, sizes, formula)
     names = [name for group in left for name in group]
+    unused = sorted(sizes.keys() - set(names))
+    if unused:
+        raise _error(formula, f"one that names {', '.join(unused)}, of which a length is given")
     wanted = [name for group in right for name in group]
     if sorted(names) != sorted(wanted) or len(set(names)) != len(names):
         raise _error(formula, "the same names, each once, on both sides")

@@ -75,7 +75,9 @@ class MovementMixin:
         old = self.shape
         if None in target or -1 in target:
             target = self._completed_dims(target)
-        return self if target == old else self._movement(Ops.RESHAPE, target)
+        if target != old or any(isinstance(dim, float) for dim in target):
+            return self._movement(Ops.RESHAPE, target)
+        return self
 
     def _completed_dims(self, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
         """Dimensions with the ones kept (None) and the one worked out (-1) put in."""

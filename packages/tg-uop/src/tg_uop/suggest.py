@@ -1,0 +1,19 @@
+"""The name that was meant by a misspelled one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+
+
+def closest(given: str, names: Iterable[str]) -> str:
+    """The name that looks most like the given one, or an empty text when none does."""
+    # difflib is only loaded by those who misspelled something
+    found = import_module("difflib").get_close_matches(given, list(names), 1)
+    return found[0] if found else ""
+
+
+def did_you_mean(given: str, names: Iterable[str]) -> str:
+    """That name as a question which ends in a blank, or an empty text."""
+    name = closest(given, names)
+    return f"did you mean {name!r}? " if name else ""
