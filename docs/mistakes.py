@@ -45,7 +45,7 @@ MISTAKES = (
     Mistake(
         "An index of floats",
         "Tensor.rand(2, 3)[Tensor([0.5])]",
-        "A Python float as an index raises a `TypeError`, as it does for a list.",
+        "`IndexDTypeError` is a `TypeError` and an `IndexError`.",
     ),
     Mistake(
         "A dtype that does not exist",
@@ -59,7 +59,7 @@ MISTAKES = (
     ),
     Mistake(
         "Values on two devices",
-        'Tensor([1.0]) + Tensor([1.0], device="CPU:1")',
+        'Tensor([1.0, 2.0]) + Tensor([1.0, 2.0], device="CPU:1")',
     ),
     Mistake(
         "backward() on more than one element",
@@ -98,6 +98,30 @@ MISTAKES = (
         "Tensors of different shapes in a row",
         "Tensor.cat(Tensor.rand(2, 3), Tensor.rand(3, 4))",
         "All axes but the one along which they are joined must agree.",
+    ),
+    Mistake(
+        "Something else where a Tensor is expected",
+        "Tensor.rand(2, 3).cross_entropy([1, 0])",
+        "Operands of arithmetic (`+`, `where`, `maximum`, ...) may be numbers, lists and arrays. "
+        "Weights, targets, indices and inputs of layers are Tensors.",
+    ),
+    Mistake(
+        "An argument of a wrong kind",
+        'Linear("3", 4)',
+        "A method, a layer or an optimizer that fails names the argument that is not of the kind "
+        "which its signature says.",
+    ),
+    Mistake(
+        "An argument by a wrong name",
+        "Tensor.rand(2, 3).sum(axsi=0)",
+        "`axis` and `dim`, `keepdim` and `keepdims` mean the same in every method that has one of "
+        "them. With `dim` those of PyTorch's `max` and `min` give positions too, so that "
+        "they take `axis` only.",
+    ),
+    Mistake(
+        "A file that is not there",
+        'safe_load("weights.safetensors")',
+        "`MissingFileError` is a `FileNotFoundError`.",
     ),
     Mistake(
         "Channels that a convolution does not have",
@@ -145,13 +169,16 @@ and indices are known at once. The last line of the traceback that is in your ow
 look at.
 
 Every class is a `tg_uop.errors.TgError` with fields (`error.shapes`, `error.hint`, ...), and most
-are also the built-in class that fits, `ValueError` or `IndexError`. The messages below are written
-by running the programs, each as a file `train.py`; long ones are broken here. The last line says
-where in your code it was: where tg was called or, for what goes wrong later, where the value was
-made. All programs begin with
+are also the built-in classes that Python, NumPy and PyTorch raise there: `ValueError`, `TypeError`,
+`IndexError`, `RuntimeError`. What Python itself finds, such as an attribute that does not exist
+(`x.smu()`), stays Python's. The messages below are written by running the programs, each as a file
+`train.py`; long ones are broken here. The last line says where in your code it was: where tg was
+called or, for what goes wrong later, where the value was made. All programs begin with
 
 ```python
+from tg_nn import Linear
 from tg_nn.optim import SGD
+from tg_nn.state import safe_load
 from tg_tensor import Tensor, TinyJit, Variable
 from tg_uop.context import Context
 ```

@@ -78,8 +78,9 @@ class MissingFileError(TgError, FileNotFoundError):
         self.filename = self.path
 
     def explain(self) -> str:
-        folder = Path(self.path).absolute().parent
-        where = f"{folder} has no such file" if folder.is_dir() else f"there is no folder {folder}"
+        folder = Path(self.path).parent
+        name = "the working directory" if folder == Path() else str(folder)
+        where = f"{name} has no such file" if folder.is_dir() else f"there is no folder {name}"
         return f"no {self.expected} file {self.path}: {where}"
 
 

@@ -68,7 +68,7 @@ def unfit(call: str) -> dict[str, str]:
     `x == None` is none: it asks whether there is a Tensor, and the answer is False.
     """
     if call in ("{} == {}", "{} != {}"):
-        other, error = "object()", "DataError"
+        other, error = "object()", "OperandError"
     else:
         other, error = "None", "TypeError"
     return {
