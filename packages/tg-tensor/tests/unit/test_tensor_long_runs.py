@@ -89,6 +89,18 @@ def accumulating() -> Step:
     return step
 
 
+def cutting() -> Step:
+    """Views whose sizes depend on a variable, built anew each time."""
+    x = Tensor(np.arange(32.0, dtype=np.float32).reshape(8, 4)).realize()
+    rows = Variable("rows", 1, 8)
+
+    def step(number: int) -> object:
+        part = x[: rows.bind(1 + number % 8)]
+        return part.reshape(part.shape[0] * 4).sum().item()
+
+    return step
+
+
 def mistakes() -> Step:
     """Errors that are caught."""
     x, y = Tensor([1.0, 2.0]).realize(), Tensor([1.0, 2.0, 3.0]).realize()
@@ -118,6 +130,7 @@ LOOPS: dict[str, tuple[Callable[[], Step], int]] = {
     "checkpoint": (lambda: training(captured=True, again=True), 200),
     "generating": (generating, 200),
     "accumulating": (accumulating, 60),
+    "cutting": (cutting, 200),
     "mistakes": (mistakes, 60),
     "functions": (own_functions, 20),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import index
 from typing import Self
 
@@ -34,6 +35,25 @@ def position_dtype(count: object) -> DType:
     if isinstance(count, int) and count >= TOO_MANY:
         return dtypes.int64
     return dtypes.default_int
+
+
+def _count(count: int, device: DeviceName, dtype: DType, tag: object) -> UOp:
+    """0, 1, ... count - 1 as one sum that collapses to the index.
+
+    Window i over `count` zeros and `count - 1` ones holds i ones.
+    """
+    place = (UOp(Ops.DEVICE, arg=device),)
+    if count <= 1:
+        return UOp(Ops.CONST, dtype, place, 0, tag)._expand_to((count,))
+    one = UOp(Ops.CONST, dtype, place, 1, tag)
+    line = one._expand_to((count - 1,))._pad_zeros([(count, 0)])
+    return slide(line, [Window(count)])._reduce(Ops.ADD, (1,)).reshape((count,))
+
+
+@lru_cache(maxsize=256)
+def _line(count: int, device: DeviceName, dtype: DType) -> UOp:
+    """A count without an identity: the same for everyone, and wanted by each index."""
+    return _count(count, device, dtype, None)
 
 
 class CreateOps(OperandOps):
@@ -180,21 +200,15 @@ class CreateOps(OperandOps):
 
     @classmethod
     def _iota(cls, count: int, device: DeviceName | None, dtype: DType, tag: object = None) -> Self:
-        """0, 1, ... count - 1 as one sum that collapses to the index.
-
-        Window i over `count` zeros and `count - 1` ones holds i ones. Of 32 bits it gets 64 where
-        32 cannot hold them.
-        """
+        """0, 1, ... count - 1. Of 32 bits it gets 64 where 32 cannot hold them."""
         if dtype is dtypes.int32 and isinstance(count, int) and count >= TOO_MANY:
             dtype = dtypes.int64
         if isinstance(count, UOp):
             return cls._iota(int(count.vmax), device, dtype, tag).shrink([(0, count)])
-        place = (UOp(Ops.DEVICE, arg=device_or_default(device)),)
-        if count <= 1:
-            return cls._of(UOp(Ops.CONST, dtype, place, 0, tag))._expand_to((count,))
-        one = cls._of(UOp(Ops.CONST, dtype, place, 1, tag))
-        line = one._expand_to((count - 1,))._pad_zeros([(count, 0)])
-        return slide(line, [Window(count)])._reduce(Ops.ADD, (1,)).reshape((count,))
+        place = device_or_default(device)
+        return cls._of(
+            _line(count, place, dtype) if tag is None else _count(count, place, dtype, tag)
+        )
 
     @classmethod
     def arange(

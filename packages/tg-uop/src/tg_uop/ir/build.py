@@ -6,7 +6,7 @@ import itertools
 import operator
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Protocol, Self, SupportsIndex
+from typing import Protocol, Self, SupportsIndex, TypeVar
 
 from tg_uop.arguments import names_bad_arguments, shown
 from tg_uop.dtype.dtype import AddrSpace, DType, Invalid, PtrDType, dtypes
@@ -35,6 +35,7 @@ from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.substitute import substitute
 
 Scalar = int | float | bool
+N = TypeVar("N", bound=Node)
 
 
 class Shaped(Protocol):
@@ -400,25 +401,7 @@ class Builders(Node):
             return type(self)(op, self.dtype, (self,), arg)
         arg = tuple(_settled_entry(entry) for entry in arg)
         dims: list[Self] = []
-
-        def keep(entry: object) -> object:
-            if isinstance(entry, tuple):
-                return tuple(keep(part) for part in entry)
-            if isinstance(entry, int):
-                return entry
-            if isinstance(entry, type(self)):
-                dims.append(entry)
-                return None
-            if isinstance(entry, SupportsIndex):
-                return entry.__index__()
-            raise ShapeError(
-                op=op.name,
-                shapes=(self._shape,),
-                reason=f"{entry!r} is no dimension",
-                hint="dimensions are whole numbers or variables",
-            )
-
-        kept = tuple(keep(entry) for entry in arg)
+        kept = tuple(_kept_entry(self, op, entry, dims) for entry in arg)
         if not is_memory(self):
             check_symbolic(op, self._shape, arg)
         return type(self)(op, self.dtype, (self, *dims), kept)
@@ -508,6 +491,26 @@ def _settled_entry(entry: object) -> object:
     if isinstance(entry, tuple):
         return tuple(_settled_entry(part) for part in entry)
     return settled(entry) if isinstance(entry, Node) else entry
+
+
+def _kept_entry(node: N, op: Ops, entry: object, dims: list[N]) -> object:
+    """What stays in the arg of a movement op on `node`: None for a node, which `dims` is given."""
+    if isinstance(entry, tuple):
+        # no function inside `_sized`: one that names itself is a cycle, which would hold the node
+        return tuple(_kept_entry(node, op, part, dims) for part in entry)
+    if isinstance(entry, int):
+        return entry
+    if isinstance(entry, type(node)):
+        dims.append(entry)
+        return None
+    if isinstance(entry, SupportsIndex):
+        return entry.__index__()
+    raise ShapeError(
+        op=op.name,
+        shapes=(node._shape,),
+        reason=f"{entry!r} is no dimension",
+        hint="dimensions are whole numbers or variables",
+    )
 
 
 def _is_known(shape: tuple[object, ...] | None) -> bool:

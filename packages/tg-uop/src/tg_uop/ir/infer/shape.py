@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any, Protocol
 
@@ -50,15 +50,16 @@ _BY_DTYPE = GroupOp.Defines | {Ops.BITCAST}
 def merge_symbolic(arg: Sequence[Dim], dims: Sequence[Dim]) -> tuple[Dim, ...]:
     """`arg` with each None, also inside pairs, replaced by the next of `dims`."""
     remaining = iter(dims)
+    return tuple(_filled(entry, remaining) for entry in arg)
 
-    def fill(entry: Dim) -> Dim:
-        if entry is None:
-            return next(remaining)
-        if isinstance(entry, tuple):
-            return tuple(fill(part) for part in entry)
-        return entry
 
-    return tuple(fill(entry) for entry in arg)
+def _filled(entry: Dim, remaining: Iterator[Dim]) -> Dim:
+    # no function inside `merge_symbolic`: one that names itself is a cycle, which would hold nodes
+    if entry is None:
+        return next(remaining)
+    if isinstance(entry, tuple):
+        return tuple(_filled(part, remaining) for part in entry)
+    return entry
 
 
 def settled(dim: Dim) -> Dim:
