@@ -23,6 +23,23 @@ class ModelFormatError(OnnxError, ValueError):
         return f"{self.source} is no valid ONNX model: {self.reason}"
 
 
+class ModelFileError(OnnxError, OSError):
+    """The file of a model, which cannot be read."""
+
+    def __init__(self, *, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(path, reason)
+        self.filename = path
+
+    def explain(self) -> str:
+        return f"cannot read the model {self.path}: {self.reason}"
+
+
+class MissingModelError(ModelFileError, FileNotFoundError):
+    """The file of a model, which is not there."""
+
+
 class UnsupportedOperatorError(OnnxError, NotImplementedError):
     """An operator, or a version or form of one, that this package does not have."""
 

@@ -16,7 +16,7 @@ from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto, hel
 from tg_tensor import Tensor, dtypes
 from tg_uop import DType
 
-from tg_onnx.errors import ModelFormatError
+from tg_onnx.errors import MissingModelError, ModelFileError, ModelFormatError
 from tg_onnx.external import ExternalFiles
 
 Array = NDArray[np.generic]
@@ -59,7 +59,9 @@ def load_model(source: Source) -> tuple[ModelProto, str, ExternalFiles]:
 
     A ModelProto is copied, so that later changes to it change nothing here.
 
-    Raises `ModelFormatError` for bytes that are no model, `OSError` for a file that cannot be read.
+    Raises `ModelFormatError` for bytes that are no model, `MissingModelError`, a
+    `FileNotFoundError`, for a file that is not there, and `ModelFileError`, an `OSError`, for one
+    that cannot be read.
     """
     if isinstance(source, ModelProto):
         # by its fields: it may be larger than what can be written in one piece
@@ -69,7 +71,7 @@ def load_model(source: Source) -> tuple[ModelProto, str, ExternalFiles]:
     name, files = "<bytes>", NO_FILES
     if isinstance(source, str | os.PathLike):
         name = str(source)
-        data = Path(source).read_bytes()
+        data = _read(Path(source))
         files = ExternalFiles.beside(Path(source))
     else:
         data = _bytes_of(source)
@@ -81,6 +83,16 @@ def load_model(source: Source) -> tuple[ModelProto, str, ExternalFiles]:
     except (DecodeError, ValueError) as error:
         raise ModelFormatError(source=name, reason=str(error)) from error
     return _with_graph(model, name), name, files
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise MissingModelError(path=str(path), reason="there is no such file") from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ModelFileError(path=str(path), reason=reason) from None
 
 
 def _bytes_of(source: object) -> bytes:

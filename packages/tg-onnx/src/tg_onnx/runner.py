@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from tg_tensor import Tensor
+from tg_tensor import Device, Tensor
 from tg_tensor.engine.buffers import watchers
 from tg_tensor.realize import recorders
+from tg_uop.arguments import methods_name_bad_arguments, shown
 
 from tg_onnx.cheaper import with_products
 from tg_onnx.check import check_model, check_operators
@@ -27,6 +28,7 @@ from tg_onnx.segments import SegmentedExecutor
 Output: TypeAlias = "Tensor | Array | Map | list[Output] | None"
 
 
+@methods_name_bad_arguments()
 class OnnxRunner:
     """An ONNX model as a callable.
 
@@ -35,7 +37,8 @@ class OnnxRunner:
     (1, 3)
 
     Raises `ModelFormatError` when the model cannot be read and `UnsupportedOperatorError` when
-    it has operators that are not known; both before anything runs.
+    it has operators that are not known; both before anything runs. `MissingModelError` is for a
+    file that is not there, `TargetError` for a device that does not exist.
     """
 
     def __init__(self, model: Source, device: str | None = None, *, capture: bool = True) -> None:
@@ -45,7 +48,7 @@ class OnnxRunner:
         proto = expand_functions(proto, self.source)
         self.graph: Graph = read_graph(proto, self.source, files)
         check_operators(self.graph)
-        self.device = device
+        self.device = device if device is None else Device.canonicalize(device)
         self.capture = capture
         self._folded = folded(with_products(self.graph))
         self.plan: Plan = plan_graph(self._folded)
@@ -155,8 +158,11 @@ class OnnxRunner:
         if isinstance(given, Tensor):
             tensor = given
         else:
-            array = np.asarray(given)
+            array = _array(name, given, info)
             if not is_tensor_dtype(array):
+                if info.is_tensor and info.dtype is not None:
+                    reason = f"it is {shown(given)}"
+                    raise ModelInputError(name=name, reason=reason, expected=str(info))
                 return array
             tensor = Tensor(array, device=self.device)
         if info.dtype is not None and tensor.dtype != info.dtype:
@@ -184,6 +190,13 @@ class OnnxRunner:
         tensor = self._executor.tensor(value)
         assert isinstance(tensor, Tensor), "an array of a dtype that tensors have"
         return tensor
+
+
+def _array(name: str, given: object, info: ValueInfo) -> Array:
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise ModelInputError(name=name, reason=str(error), expected=str(info)) from error
 
 
 def _fits(shape: tuple[int, ...], declared: tuple[int | str | None, ...]) -> bool:

@@ -7,6 +7,7 @@ with what was given and what is expected. Where all fit, the error goes on as it
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import types
@@ -61,18 +62,21 @@ def methods_name_bad_arguments(
 def _name_bad_arguments(
     owner: C, *, others: Mapping[str, Sequence[str]], inner: Sequence[str]
 ) -> C:
-    for name in dir(owner):
+    attributes: dict[str, object] = {}
+    for above in reversed(owner.__mro__):
+        attributes |= vars(above)
+    for name, found in attributes.items():
         own = name in ("__init__", "__call__")
         if name in inner or (name.startswith("_") and not own):
             continue
-        found = inspect.getattr_static(owner, name)
-        kind = type(found) if isinstance(found, classmethod | staticmethod) else None
-        function = found.__func__ if kind else found
+        function, kind = found, None
+        if isinstance(found, classmethod | staticmethod):
+            function, kind = found.__func__, type(found)
         if not isinstance(function, types.FunctionType):
             continue
         # a class above has made its own, whose errors bear its name
-        function = getattr(function, "names_arguments_of", function)
-        named = _named(function, owner.__name__ if own else name, owner, others.get(name, ()))
+        original: Callable[..., object] = getattr(function, "names_arguments_of", function)
+        named = _named(original, owner.__name__ if own else name, owner, others.get(name, ()))
         named.__qualname__ = f"{owner.__qualname__}.{name}"
         named.__module__ = owner.__module__
         setattr(owner, name, kind(named) if kind else named)
@@ -143,10 +147,7 @@ def _refusal(
         bound = signature.bind(*args, **kwargs)
     except TypeError as misfit:
         return _signature_error(name, signature, kwargs, str(misfit))
-    try:
-        hints = typing.get_type_hints(function)
-    except (NameError, TypeError):
-        return None
+    hints = _hints(inspect.unwrap(function))
     name += _subject(bound)
     for parameter, value in _each(signature, bound):
         found = _misfit(value, hints.get(parameter.partition("[")[0], object), owner, parameter)
@@ -157,6 +158,17 @@ def _refusal(
     if isinstance(error, ArgumentTypeError):
         _name_operand(error, name, _each(signature, bound))
     return None
+
+
+def _hints(function: Callable[..., object]) -> dict[str, object]:
+    """The annotations of the parameters that can be evaluated."""
+    found: dict[str, object] = {}
+    names = typing.cast(types.FunctionType, function).__globals__
+    for name, annotation in function.__annotations__.items():
+        one = types.SimpleNamespace(__annotations__={name: annotation})
+        with contextlib.suppress(NameError, TypeError):
+            found |= {} if name == "return" else typing.get_type_hints(one, names)
+    return found
 
 
 def _subject(bound: inspect.BoundArguments) -> str:

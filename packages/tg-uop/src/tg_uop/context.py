@@ -16,6 +16,7 @@ from functools import wraps
 from types import TracebackType
 from typing import Generic, ParamSpec, TypeVar, final
 
+from tg_uop.arguments import methods_name_bad_arguments
 from tg_uop.errors import SettingError
 
 SettingValue = int | float | str
@@ -155,6 +156,7 @@ def _plain(value: object) -> object:
 
 
 @final
+@methods_name_bad_arguments()
 class Context:
     """Settings that hold inside a `with` block, or while a decorated function runs.
 

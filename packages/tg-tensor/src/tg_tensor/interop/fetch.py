@@ -13,7 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tg_tensor.errors import FetchError
+from tg_uop.arguments import shown
 from tg_uop.context import cache_dir
+from tg_uop.errors import ArgumentTypeError
 
 CHUNK_BYTES = 1 << 20
 TIMEOUT_SECONDS = 30
@@ -43,6 +45,10 @@ def fetch(
     Raises `FetchError` when the server cannot be reached, or sends something else than the
     checksum says; a wrong download is not kept.
     """
+    if not isinstance(url, str | os.PathLike):
+        raise ArgumentTypeError(
+            call="fetch", argument="url", given=shown(url), expected="a text or a path"
+        )
     address = str(url)
     parts = urllib.parse.urlparse(address)
     if parts.scheme in ("", "file"):
