@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from math import isinf, isnan
 
 from tg_uop import DType, PtrDType, dtypes
@@ -39,12 +39,15 @@ DEFINITIONS = {
     "f64": "double",
 }
 
+NAMES = 4096
+"""So many names and literals are kept: constants and sizes of memory have no end."""
+
 LITERAL_SUFFIXES = {"i64": "LL", "u64": "ULL", "u32": "U", "f32": "f"}
 # of the builtin functions for a float type
 FUNCTION_SUFFIXES = {"f32": "f", "f64": ""}
 
 
-@cache
+@lru_cache(maxsize=NAMES)
 def scalar_name(dtype: DType) -> str:
     """The name of a scalar type; for a vector that of its lanes, where a lane of bool is an i8."""
     if dtype.count > 1 and dtype.is_bool:
@@ -60,7 +63,7 @@ def scalar_name(dtype: DType) -> str:
     return name
 
 
-@cache
+@lru_cache(maxsize=NAMES)
 def type_name(dtype: DType) -> str:
     """The name of a value's type; a vector of bool is one of i8 with lanes of 0 and -1."""
     if isinstance(dtype, PtrDType):
@@ -69,7 +72,7 @@ def type_name(dtype: DType) -> str:
     return name if dtype.count == 1 else f"{name}x{dtype.count}"
 
 
-@cache
+@lru_cache(maxsize=NAMES)
 def memory_name(dtype: DType) -> str:
     """The name of an element's type in memory: bool is a byte."""
     if dtype.is_bool:
@@ -77,7 +80,7 @@ def memory_name(dtype: DType) -> str:
     return type_name(dtype)
 
 
-@cache
+@lru_cache(maxsize=NAMES)
 def integer_name(dtype: DType, *, unsigned: bool = False) -> str:
     """The integer type of a value's width (and lanes)."""
     bits = 8 * dtype.scalar().itemsize
@@ -85,7 +88,7 @@ def integer_name(dtype: DType, *, unsigned: bool = False) -> str:
     return f"{letter}{bits}" if dtype.count == 1 else f"{letter}{bits}x{dtype.count}"
 
 
-@cache
+@lru_cache(maxsize=NAMES)
 def scalar_literal(value: object, dtype: DType) -> str:
     """The literal of one lane; floats in hexadecimal, so that no digit is lost."""
     scalar = dtype.scalar()

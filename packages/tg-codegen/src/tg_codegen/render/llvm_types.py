@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from functools import cache
+from functools import lru_cache
 from math import isfinite
 
 from tg_uop import DType, PtrDType, UOp, dtypes
@@ -27,10 +27,13 @@ SCALAR_TYPES = {
     dtypes.float64: "double",
 }
 
+NAMES = 4096
+"""So many names and literals are kept: constants and sizes of memory have no end."""
+
 FLOAT_SUFFIXES = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
 
 
-@cache
+@lru_cache(maxsize=NAMES)
 def type_name(dtype: DType) -> str:
     """The type of a value, `<n x T>` for a vector."""
     if isinstance(dtype, PtrDType):
@@ -46,7 +49,7 @@ def type_name(dtype: DType) -> str:
     return name if dtype.count == 1 else f"<{dtype.count} x {name}>"
 
 
-@cache
+@lru_cache(maxsize=NAMES)
 def memory_type(dtype: DType) -> str:
     """The type of a value in memory, where bool takes a byte."""
     if dtype.scalar() is not dtypes.bool:
@@ -54,7 +57,7 @@ def memory_type(dtype: DType) -> str:
     return "i8" if dtype.count == 1 else f"<{dtype.count} x i8>"
 
 
-@cache
+@lru_cache(maxsize=NAMES)
 def intrinsic_suffix(dtype: DType) -> str:
     """How an intrinsic's name spells the type: `f32`, `v16f32`, `i64`."""
     scalar = type_name(dtype.scalar())
@@ -98,7 +101,7 @@ def _bfloat_bits(value: float) -> int:
     return int.from_bytes(struct.pack(">f", _to_single(value))) >> 16
 
 
-@cache
+@lru_cache(maxsize=NAMES)
 def scalar_literal(value: object, dtype: DType) -> str:
     """The literal of one lane. `value` is a bool, int or (Const)Float."""
     if dtype.is_float:
