@@ -33,13 +33,15 @@ loop1:
   %v29 = add <8 x i32> %v28, splat (i32 1065353216)
   %v30 = bitcast <8 x i32> %v29 to <8 x float>
   %v31 = fsub <8 x float> %v11, splat (float 0x4168000000000000)
-  %v32 = call <8 x float> @llvm.x86.avx512.mask.scalef.ps.256(<8 x float> %v19, <8 x float> %v31, <8 x float> %v19, i8 -1)
-  store <8 x float> %v32, ptr %v4, align 4
+  %v32 = fcmp uge <8 x float> %v31, splat (float 0xC062C00000000000)
+  %v33 = bitcast <8 x i1> %v32 to i8
+  %v34 = call <8 x float> @llvm.x86.avx512.mask.scalef.ps.256(<8 x float> %v19, <8 x float> %v31, <8 x float> zeroinitializer, i8 %v33)
+  store <8 x float> %v34, ptr %v4, align 4
   br label %latch1
 latch1:
   %next1 = add nuw nsw i32 %v2, 1
-  %v33 = icmp slt i32 %next1, 8
-  br i1 %v33, label %loop1, label %done1, !llvm.loop !2
+  %v35 = icmp slt i32 %next1, 8
+  br i1 %v35, label %loop1, label %done1, !llvm.loop !2
 done1:
   ret void
 }
