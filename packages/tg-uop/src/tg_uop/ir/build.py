@@ -97,17 +97,19 @@ class Builders(Node):
 
     @classmethod
     @names_bad_arguments
-    def variable(cls, name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint) -> Self:
-        """A named integer between two bounds, both included.
+    def variable(
+        cls, name: str, min_val: float, max_val: float, dtype: DType = dtypes.weakint
+    ) -> Self:
+        """A named number between two bounds, both included.
 
         Raises `ArgumentError` when the bounds leave no value or the name is empty,
-        `ArgumentTypeError` when a bound is no whole number or the name no text.
+        `ArgumentTypeError` when the name is no text or a bound no number of the dtype's kind.
         """
         if not isinstance(name, str):
             raise ArgumentTypeError(
                 call="Variable", argument="name", given=shown(name), expected="a text"
             )
-        low, high = (_bound(name, bound) for bound in (min_val, max_val))
+        low, high = (_bound(name, bound, dtype) for bound in (min_val, max_val))
         if not name or low > high:
             raise ArgumentError(
                 op="Variable",
@@ -468,7 +470,9 @@ def _most(dim: int | Node) -> int:
     return dim if isinstance(dim, int) else int(dim.vmax)
 
 
-def _bound(name: str, bound: SupportsIndex) -> int:
+def _bound(name: str, bound: float | SupportsIndex, dtype: DType) -> int | float:
+    if dtype.is_float and isinstance(bound, float):
+        return bound
     if not hasattr(bound, "__index__"):
         raise ArgumentTypeError(
             call=f"Variable {name!r}",
