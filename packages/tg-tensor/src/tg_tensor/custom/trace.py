@@ -25,7 +25,8 @@ from tg_tensor.jit.containers import (
 from tg_tensor.jit.guards import without_values
 from tg_tensor.jit.modes import current_modes
 from tg_tensor.jit.proxies import Placeholder
-from tg_tensor.jit.settings import CalledFunction, Setting, settings_of
+from tg_tensor.jit.readings import settings_of
+from tg_tensor.jit.settings import CalledFunction, Setting
 from tg_tensor.jit.watch import Reached, reached_tensors, roots_of, roots_of_arguments
 from tg_tensor.ops.random import RandomOps
 

@@ -24,8 +24,9 @@ from tg_tensor.jit.outside import (
     readers,
 )
 from tg_tensor.jit.proxies import Placeholder, Proxies
+from tg_tensor.jit.readings import settings_of
 from tg_tensor.jit.replay import SINGLE, Captured
-from tg_tensor.jit.settings import CalledFunction, Setting, settings_of
+from tg_tensor.jit.settings import CalledFunction, Setting
 from tg_tensor.jit.watch import Reached, Watch, moved_meanwhile, reached_tensors, roots_of
 from tg_tensor.ops.core import live_tensors
 from tg_tensor.realize import recorders

@@ -1,36 +1,96 @@
-"""Numbers and words that a function reads from outside by name: `factor`, `self.factor`."""
+"""What a function may read from outside that is no Tensor, in its place, and what it was.
+
+Numbers and words, small containers and arrays of them, and functions. `readings` finds them.
+"""
 
 from __future__ import annotations
 
-import functools
-import types
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping
+from typing import NamedTuple, final
 
-from tg_tensor.jit.bound import OfInstance
-from tg_tensor.jit.containers import frozen, is_tensor
-from tg_tensor.jit.watch import Cell, global_names
+import numpy as np
 
-_KINDS = (int, float, bool, str, bytes, type(None))
+from tg_tensor.jit.containers import frozen
+from tg_tensor.jit.watch import Cell
+
+MOST_MEMBERS = 64
+"""Of a container whose numbers are compared at each replay."""
+
+MOST_BYTES = 4096
+"""Of an array that is."""
+
+_KINDS = (int, float, bool, str, bytes, type(None), complex, np.generic)
+_DEPTH = 3
+
+
+@final
+class ClassPart:
+    """What an object has from its class, as a container."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: object) -> None:
+        self.owner = owner
+
+    def __getitem__(self, key: object) -> object:
+        own = getattr(self.owner, "__dict__", {})
+        if key in own:
+            return own[key]
+        kind = self.owner if isinstance(self.owner, type) else type(self.owner)
+        return next(vars(c)[key] for c in kind.__mro__ if key in vars(c))  # type: ignore[index]
+
+
+Place = Cell | ClassPart | Mapping[str, object]
+
+
+def unchanging(value: object) -> object:
+    """The value if its content cannot change, else None."""
+    if isinstance(value, tuple):
+        return None if any(unchanging(member) is None for member in value) else value
+    return value if isinstance(value, int | float | str | bytes | np.generic) else None
+
+
+def content_of(value: object, depth: int = _DEPTH) -> Hashable:
+    """What a constant is, such that equal means same; None for what is none, or too large."""
+    if isinstance(value, _KINDS):
+        return frozen(value)
+    if isinstance(value, np.ndarray):
+        is_small = value.nbytes <= MOST_BYTES and value.dtype.kind in "biufc"
+        return frozen(value) if is_small else None
+    if not isinstance(value, list | tuple | dict) or not depth or len(value) > MOST_MEMBERS:
+        return None
+    members = list(value.values()) if isinstance(value, dict) else value
+    contents = tuple(content_of(member, depth - 1) for member in members)
+    if any(content is None for content in contents):
+        return None
+    return type(value), (*value, contents) if isinstance(value, dict) else contents
 
 
 class Setting(NamedTuple):
     """A constant in its place: `holder[key]`, and the value that it had."""
 
     path: str
-    holder: Cell | Mapping[str, object]
+    holder: Place
     key: str | None
     value: Hashable
+    same: object = None
+    """An object that has this value as long as it is there; None where its content may change."""
 
     def now(self) -> Hashable:
         """What is in its place now, None when nothing is."""
         try:
-            return frozen(self.holder[self.key])  # type: ignore[index]
-        except (LookupError, ValueError):
+            return content_of(self.holder[self.key])  # type: ignore[index]
+        except (LookupError, ValueError, StopIteration):
             return None
 
     def is_there(self) -> bool:
         """Whether it has its value still."""
+        if self.same is not None:
+            try:
+                if self.holder[self.key] is self.same:  # type: ignore[index]
+                    return True
+            except (LookupError, ValueError, StopIteration):
+                return False
         return self.now() == self.value
 
     def __str__(self) -> str:
@@ -41,114 +101,37 @@ class CalledFunction(NamedTuple):
     """A function in its place: `holder[key]`, with the code and the defaults that it had."""
 
     path: str
-    holder: Cell | Mapping[str, object]
+    holder: Place
     key: str | None
     function: object
     content: tuple[object, ...]
+    same: object = None
+    """Not told by a glance: its code may be exchanged."""
 
     def is_there(self) -> bool:
         """Whether it is the same function still."""
         try:
             now = self.holder[self.key]  # type: ignore[index]
-        except (LookupError, ValueError):
+        except (LookupError, ValueError, StopIteration):
             return False
-        same = zip(_content(now), self.content, strict=True)
+        same = zip(code_of(now), self.content, strict=True)
         return now is self.function and all(new is old for new, old in same)
 
     def __str__(self) -> str:
         return f"{self.path} was another function, or had other defaults"
 
 
-_FUNCTIONS = (
-    types.FunctionType,
-    types.BuiltinFunctionType,
-    types.MethodDescriptorType,
-    types.WrapperDescriptorType,
-)
-
-
-def _content(function: object) -> tuple[object, ...]:
+def code_of(function: object) -> tuple[object, ...]:
+    """What a function does, as far as that can be exchanged in it."""
     return tuple(getattr(function, name, None) for name in ("__code__", "__defaults__"))
-
-
-def settings_of(
-    function: object, objects: Iterable[tuple[str, object]] = ()
-) -> list[Setting | CalledFunction]:
-    """The settings that the code of a function names itself, of `objects` it was given too, and
-    the functions that it names.
-
-    What it calls is not looked into.
-    """
-    found: dict[tuple[int, str | None], Setting | CalledFunction] = {}
-    own, instances = _unwrapped(function)
-    if own is None:
-        return []
-    names = global_names(own.__code__)
-    for path, value in (*instances, *objects):
-        _note_attributes(path, value, names, found)
-    for path, holder, key, value in _named_values(own, names):
-        place = id(holder.cell) if isinstance(holder, Cell) else id(holder)
-        if isinstance(value, _KINDS):
-            found[place, key] = Setting(path, holder, key, frozen(value))
-        elif isinstance(value, _FUNCTIONS):
-            found[place, key] = CalledFunction(path, holder, key, value, _content(value))
-        else:
-            _note_attributes(path, value, names, found)
-    return list(found.values())
 
 
 def _shown(value: Hashable) -> str:
     if not isinstance(value, tuple):
         return "gone"
+    if len(value) > 2:
+        return "an array"
     kind, content = value
-    return repr(float.fromhex(content)) if kind is float else repr(content)
-
-
-def _unwrapped(
-    function: object,
-) -> tuple[types.FunctionType | None, list[tuple[str, object]]]:
-    """The function in Python, and what it is bound to."""
-    instances: list[tuple[str, object]] = []
-    while not isinstance(function, types.FunctionType):
-        if isinstance(function, OfInstance):
-            instances.append(("self", function.instance()))
-            function = function.function
-        elif isinstance(function, types.MethodType):
-            instances.append(("self", function.__self__))
-            function = function.__func__
-        elif isinstance(function, functools.partial):
-            function = function.func
-        else:
-            return None, []
-    return function, instances
-
-
-def _named_values(
-    function: types.FunctionType, names: Sequence[str]
-) -> Iterator[tuple[str, Cell | Mapping[str, object], str | None, object]]:
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            yield name, Cell(cell), None, cell.cell_contents
-        except ValueError:
-            # a variable that has no value yet
-            continue
-    scope = function.__globals__
-    for name in names:
-        if name in scope:
-            yield name, scope, name, scope[name]
-
-
-def _note_attributes(
-    path: str,
-    owner: object,
-    names: Sequence[str],
-    found: dict[tuple[int, str | None], Setting | CalledFunction],
-) -> None:
-    values = getattr(owner, "__dict__", None)
-    no_record = isinstance(owner, type | types.ModuleType | types.FunctionType) or is_tensor(owner)
-    if no_record or not isinstance(values, dict):
-        return
-    for name in names:
-        value = values.get(name, found)
-        if isinstance(value, _KINDS):
-            found[id(values), name] = Setting(f"{path}.{name}", values, name, frozen(value))
+    if kind is float and isinstance(content, str):
+        return repr(float.fromhex(content))
+    return f"another {kind.__name__}" if kind in (list, tuple, dict) else repr(content)
