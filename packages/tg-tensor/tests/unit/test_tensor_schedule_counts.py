@@ -73,7 +73,7 @@ def test_convolution_with_bias_and_activation() -> None:
 
 
 # one kernel where the work is too little for two, or rows are long and few enough for a cache
-ROWS = [((4, 10), 1), ((300, 100), 2), ((16, 512), 1)]
+ROWS = [((4, 10), 1), ((300, 20), 2), ((300, 100), 1), ((16, 512), 1)]
 
 
 @pytest.mark.parametrize(("shape", "kernels"), ROWS)
