@@ -80,6 +80,10 @@ class DTypeError(TgError, TypeError, RuntimeError):
         return f"{text}; {self.hint}" if self.hint else text
 
 
+class BitsError(DTypeError, NotImplementedError):
+    """Bits of what has none; PyTorch has a `NotImplementedError` here."""
+
+
 class IndexDTypeError(DTypeError, IndexError):
     """Values as an index that are neither integers nor bool; NumPy has an `IndexError` here."""
 
@@ -140,6 +144,14 @@ class ArgumentError(TgError, ValueError, RuntimeError):
 
 class UnknownModeError(ArgumentError, NotImplementedError):
     """A mode by a name that there is not; PyTorch has a `NotImplementedError` here."""
+
+
+class ArgumentKindError(ArgumentError, TypeError):
+    """A value of an argument that is not even of its kind; PyTorch has a `TypeError` here."""
+
+
+class PositionError(ArgumentError, IndexError):
+    """A position outside of an axis as an argument; PyTorch has an `IndexError` here."""
 
 
 class IndexItemError(TgError, TypeError, IndexError, ValueError):
@@ -210,6 +222,14 @@ class ShapeError(TgError, ValueError, RuntimeError):
 
 class AxisError(ShapeError, IndexError):
     """An axis that the shape does not have; as NumPy's, an `IndexError` too."""
+
+
+class DimensionError(ShapeError, TypeError):
+    """What is no dimension in place of one; PyTorch has a `TypeError` here."""
+
+
+class IndexShapeError(ShapeError, IndexError):
+    """An index or a mask of a shape that does not fit; PyTorch has an `IndexError` here."""
 
 
 class NoAxesError(AxisError, TypeError):

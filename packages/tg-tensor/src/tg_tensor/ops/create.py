@@ -12,7 +12,7 @@ import numpy as np
 from tg_uop import DType, Invalid, Ops, UOp, dtypes
 from tg_uop.dtype.promote import least_upper_dtype
 from tg_uop.dtype.value import const_value
-from tg_uop.errors import ShapeError, SignatureError
+from tg_uop.errors import ArgumentKindError, ShapeError, SignatureError
 from tg_uop.methods.windows import Window, slide
 from tg_uop.plain import plain, plain_sequence
 
@@ -389,10 +389,10 @@ def _checked_shape(op: str, shape: ShapeArgs) -> Shape:
     for size in sizes:
         if isinstance(size, UOp):
             continue
-        if not hasattr(size, "__index__") or size < 0:
-            raise ArgumentError(
-                op=op, argument="shape", given=sizes, expected="whole numbers of 0 or more"
-            )
+        is_whole = hasattr(size, "__index__")
+        if not is_whole or size < 0:
+            kind = ArgumentError if is_whole else ArgumentKindError
+            raise kind(op=op, argument="shape", given=sizes, expected="whole numbers of 0 or more")
     return tuple(size if isinstance(size, UOp) else int(size) for size in sizes)
 
 

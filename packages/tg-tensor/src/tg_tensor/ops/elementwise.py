@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from tg_uop import Ops, UOp
-from tg_uop.errors import DTypeError
+from tg_uop.errors import BitsError
 
 from tg_tensor.autograd.slopes import note_slopes
 from tg_tensor.ops.convert import ConvertOps
@@ -95,7 +95,7 @@ class TensorElementwiseOps(ConvertOps):
 
     def _refuse_float(self, what: str) -> None:
         if self.dtype.is_float:
-            raise DTypeError(
+            raise BitsError(
                 what=what,
                 dtypes=[self.dtype],
                 reason="floats have no bits to work on",

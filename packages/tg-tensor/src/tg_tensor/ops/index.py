@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from tg_uop import Ops, UOp, dtypes
 from tg_uop.dtype.value import const_value
-from tg_uop.errors import IndexDTypeError, IndexRangeError, ShapeError
+from tg_uop.errors import IndexDTypeError, IndexRangeError, IndexShapeError, ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
 from tg_uop.methods.indexing import (
     apply_cuts,
@@ -135,7 +135,7 @@ class IndexOps(TensorMovementOps):
         """Where a mask over some axes is True, as one index an axis."""
         covered = self.shape[axis : axis + mask.ndim]
         if mask.shape != covered:
-            raise ShapeError(
+            raise IndexShapeError(
                 op="index",
                 shapes=(self.shape, mask.shape),
                 reason=f"a mask of shape {mask.shape} lies over axes of shape {covered}",

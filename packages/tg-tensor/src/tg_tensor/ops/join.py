@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Self, TypeVar
 
 from tg_uop import DType, Ops
-from tg_uop.errors import ShapeError
+from tg_uop.errors import PositionError, ShapeError
 from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
@@ -233,13 +233,13 @@ class JoinOps(ActivateOps):
     def narrow(self, dim: int, start: int, length: int) -> Self:
         """`length` elements of an axis from `start` on, which may count from the end.
 
-        Raises `ArgumentError` for a part that leaves the axis.
+        Raises `PositionError` for a part that leaves the axis.
         """
         axis = self._axis_of_part("narrow", dim)
         size = self.shape[axis]
         first = start + size if start < 0 else start
         if not (0 <= first <= size and 0 <= length <= size - first):
-            raise ArgumentError(
+            raise PositionError(
                 op="narrow",
                 argument="start, length",
                 given=(start, length),
@@ -250,12 +250,12 @@ class JoinOps(ActivateOps):
     def select(self, dim: int, index: int) -> Self:
         """The slice at one position of an axis, which is gone.
 
-        Raises `ArgumentError` for a position outside.
+        Raises `PositionError` for a position outside.
         """
         axis = self._axis_of_part("select", dim)
         size = self.shape[axis]
         if not -size <= index < size:
-            raise ArgumentError(
+            raise PositionError(
                 op="select",
                 argument="index",
                 given=index,

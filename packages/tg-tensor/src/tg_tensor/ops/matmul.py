@@ -6,7 +6,7 @@ from typing import Self
 
 from tg_uop import Ops
 from tg_uop.dtype.promote import least_upper_dtype, sum_acc_dtype
-from tg_uop.errors import ShapeError
+from tg_uop.errors import NoAxesError, ShapeError
 
 from tg_tensor.defaults import DTypeLike, to_dtype
 from tg_tensor.ops.reduce import TensorReduceOps
@@ -86,7 +86,7 @@ class MatmulOps(TensorReduceOps):
 def _check_matmul(left: MatmulOps, right: MatmulOps) -> None:
     shapes = (left.shape, right.shape)
     if not left.shape or not right.shape:
-        raise ShapeError(
+        raise NoAxesError(
             op="matmul",
             shapes=shapes,
             reason="a number has no axis to sum over",

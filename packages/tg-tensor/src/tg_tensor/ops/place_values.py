@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from tg_uop import dtypes
-from tg_uop.errors import DTypeError, ShapeError
+from tg_uop.errors import DTypeError, IndexShapeError, ShapeError
 from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
@@ -65,7 +65,7 @@ class PlaceValueOps(MatmulOps):
 
     def _row_index(self, op: str, index: Self) -> Self:
         if index.ndim > 1:
-            raise ShapeError(op=op, shapes=(index.shape,), reason="the index is a vector")
+            raise IndexShapeError(op=op, shapes=(index.shape,), reason="the index is a vector")
         if not index.dtype.is_int:
             raise DTypeError(what=op, dtypes=[index.dtype], reason="an index is an integer")
         return index.reshape((index.numel(),))
@@ -82,7 +82,7 @@ class PlaceValueOps(MatmulOps):
         rows = self._row_index(op, index)
         wanted = tuple(rows.shape[0] if i == axis else s for i, s in enumerate(self.shape))
         if source.shape != wanted:
-            raise ShapeError(
+            raise IndexShapeError(
                 op=op,
                 shapes=(self.shape, index.shape, source.shape),
                 reason=f"the source must have shape {wanted}: a slice for each index",

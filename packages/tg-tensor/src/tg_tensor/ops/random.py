@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self, TypeVar
 
 from tg_uop import DType, Ops, UOp, dtypes
+from tg_uop.errors import ArgumentKindError
 from tg_uop.plain import plain, plain_sequence
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
@@ -109,7 +110,9 @@ class RandomOps(CreateOps):
             # before the counter moves: its memory outlives a failed draw
             if not isinstance(size, UOp) and (not hasattr(size, "__index__") or size < 0):
                 expected = "whole numbers of 0 or more"
-                raise ArgumentError(
+                is_whole = hasattr(size, "__index__")
+                kind = ArgumentError if is_whole else ArgumentKindError
+                raise kind(
                     op="drawing numbers", argument="shape", given=tuple(shape), expected=expected
                 )
         place = device_or_default(device)

@@ -6,7 +6,7 @@ import itertools
 import operator
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Protocol, Self, SupportsIndex, TypeVar
+from typing import Protocol, Self, SupportsIndex
 
 from tg_uop.arguments import names_bad_arguments, shown
 from tg_uop.dtype.dtype import AddrSpace, DType, Invalid, PtrDType, dtypes
@@ -27,7 +27,15 @@ from tg_uop.ir.args import (
     SpecialArg,
 )
 from tg_uop.ir.axis import AxisType
-from tg_uop.ir.infer.shape import settled
+from tg_uop.ir.dimensions import (
+    is_int_pair,
+    is_known,
+    kept_entry,
+    largest_size,
+    settled_entry,
+    steps_of,
+    variable_bound,
+)
 from tg_uop.ir.infer.symbolic import check_symbolic
 from tg_uop.ir.memory import effects_on, is_memory, whole_memory
 from tg_uop.ir.node import Node
@@ -35,7 +43,6 @@ from tg_uop.ir.ops import GroupOp, Ops
 from tg_uop.ir.substitute import substitute
 
 Scalar = int | float | bool
-N = TypeVar("N", bound=Node)
 
 
 class Shaped(Protocol):
@@ -109,7 +116,7 @@ class Builders(Node):
             raise ArgumentTypeError(
                 call="Variable", argument="name", given=shown(name), expected="a text"
             )
-        low, high = (_bound(name, bound, dtype) for bound in (min_val, max_val))
+        low, high = (variable_bound(name, bound, dtype) for bound in (min_val, max_val))
         if not name or low > high:
             raise ArgumentError(
                 op="Variable",
@@ -161,7 +168,7 @@ class Builders(Node):
         addrspace: AddrSpace = AddrSpace.GLOBAL,
     ) -> Self:
         """Memory of a kernel under construction, to be indexed with one index an axis."""
-        pointer = dtype.ptr(prod(_most(dim) for dim in shape), addrspace)
+        pointer = dtype.ptr(prod(largest_size(dim) for dim in shape), addrspace)
         if addrspace is AddrSpace.GLOBAL:
             return cls(Ops.PARAM, pointer, (), ParamArg(slot, shape))  # type: ignore[arg-type]
         op = Ops.DEFINE_LOCAL if addrspace is AddrSpace.LOCAL else Ops.DEFINE_REG
@@ -253,7 +260,7 @@ class Builders(Node):
         """The values at all steps of ranges of known size as a vector, the last range fastest."""
         lanes = [self]
         for loop in ranges:
-            steps = _steps_of(loop)
+            steps = steps_of(loop)
             lanes = [
                 substitute(lane, {loop: self.const(loop.dtype, step)})
                 for lane in lanes
@@ -399,11 +406,11 @@ class Builders(Node):
 
     def _sized(self, op: Ops, arg: tuple[object, ...]) -> Self:
         """A movement op; dimensions that are nodes become operands, None stands in their place."""
-        if _is_known(self._shape) and all(isinstance(a, int) or _is_int_pair(a) for a in arg):
+        if is_known(self._shape) and all(isinstance(a, int) or is_int_pair(a) for a in arg):
             return type(self)(op, self.dtype, (self,), arg)
-        arg = tuple(_settled_entry(entry) for entry in arg)
+        arg = tuple(settled_entry(entry) for entry in arg)
         dims: list[Self] = []
-        kept = tuple(_kept_entry(self, op, entry, dims) for entry in arg)
+        kept = tuple(kept_entry(self, op, entry, dims) for entry in arg)
         if not is_memory(self):
             check_symbolic(op, self._shape, arg)
         return type(self)(op, self.dtype, (self, *dims), kept)
@@ -463,72 +470,3 @@ class Builders(Node):
         if not low <= value <= high:
             raise VariableRangeError(name=name, value=value, low=low, high=high)
         return type(self)(Ops.BIND, self.dtype, (self, self.const(self.dtype, value)))
-
-
-def _most(dim: int | Node) -> int:
-    """The largest size that a dimension can have."""
-    return dim if isinstance(dim, int) else int(dim.vmax)
-
-
-def _bound(name: str, bound: float | SupportsIndex, dtype: DType) -> int | float:
-    if dtype.is_float and isinstance(bound, float):
-        return bound
-    if not hasattr(bound, "__index__"):
-        raise ArgumentTypeError(
-            call=f"Variable {name!r}",
-            argument="a bound",
-            given=shown(bound),
-            expected="a whole number",
-        )
-    return operator.index(bound)
-
-
-def _steps_of(loop: Node) -> range:
-    end = loop.src[0].arg if loop.op is Ops.RANGE else None
-    if not isinstance(end, int):
-        reason = "only a RANGE of known size has a lane a step"
-        raise NodeKindError(node=loop.op.name, attempted="a lane a step", reason=reason)
-    return range(end)
-
-
-def _settled_entry(entry: object) -> object:
-    if isinstance(entry, tuple):
-        return tuple(_settled_entry(part) for part in entry)
-    return settled(entry) if isinstance(entry, Node) else entry
-
-
-def _kept_entry(node: N, op: Ops, entry: object, dims: list[N]) -> object:
-    """What stays in the arg of a movement op on `node`: None for a node, which `dims` is given."""
-    if isinstance(entry, tuple):
-        # no function inside `_sized`: one that names itself is a cycle, which would hold the node
-        return tuple(_kept_entry(node, op, part, dims) for part in entry)
-    if isinstance(entry, int):
-        return entry
-    if isinstance(entry, type(node)):
-        dims.append(entry)
-        return None
-    if isinstance(entry, SupportsIndex):
-        return entry.__index__()
-    raise ShapeError(
-        op=op.name,
-        shapes=(node._shape,),
-        reason=f"{entry!r} is no dimension",
-        hint="dimensions are whole numbers or variables",
-    )
-
-
-def _is_known(shape: tuple[object, ...] | None) -> bool:
-    if shape is not None:
-        for dim in shape:
-            if type(dim) is not int:
-                return False
-    return True
-
-
-def _is_int_pair(entry: object) -> bool:
-    return (
-        isinstance(entry, tuple)
-        and len(entry) == 2
-        and isinstance(entry[0], int)
-        and isinstance(entry[1], int)
-    )
