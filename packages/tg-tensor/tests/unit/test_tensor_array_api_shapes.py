@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import isfunction, signature
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from tg_tensor import Tensor
+from tg_tensor.errors import ArgumentError
 from tg_tensor.interop import array_api
+from tg_uop.errors import ShapeError
 
 # the names of the standard are NumPy's own from 2.1 on
 pytest.importorskip("numpy", minversion="2.1")
@@ -132,3 +135,36 @@ def test_making_little() -> None:
     both(lambda xp: xp.eye(0, 3))
     both(lambda xp: xp.full((), 2))
     both(lambda xp: xp.take(xp.asarray([1, 2]), xp.asarray([], dtype=xp.int64)))
+
+
+def _names_with_an_axis() -> list[str]:
+    found = [name for name in array_api.__all__ if isfunction(getattr(array_api, name))]
+    return [name for name in found if "axis" in signature(getattr(array_api, name)).parameters]
+
+
+@pytest.mark.parametrize("axis", [2, -3, 7])
+@pytest.mark.parametrize("name", _names_with_an_axis())
+def test_an_axis_that_is_not_there_is_refused(name: str, axis: int) -> None:
+    x, places = Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[0, 1], [1, 0]])
+    function = getattr(array_api, name)
+    more: tuple[object, ...] = ()
+    if name in ("concat", "stack"):
+        x, axis = (x, x), axis + (name == "stack") * (1 if axis > 0 else -1)  # type: ignore[assignment]
+    elif name == "expand_dims":
+        axis += 1 if axis > 0 else -1
+    elif name == "vecdot":
+        more = (x,)
+    elif name in ("take", "take_along_axis"):
+        more = (places if name == "take_along_axis" else places[0],)
+    elif name in ("roll", "repeat"):
+        more = (1,)
+    with pytest.raises((ShapeError, ArgumentError)):
+        function(x, *more, axis=axis)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 3), (3, 0)])
+@pytest.mark.parametrize("ord", ["fro", "nuc", 1, 2, np.inf])
+def test_matrices_of_nothing_have_norm_0(shape: tuple[int, ...], ord: Any) -> None:
+    found = array_api.linalg.matrix_norm(Tensor.ones(*shape), ord=ord, keepdims=True)
+    assert found.shape == (*shape[:-2], 1, 1)
+    assert not found.numpy().any()

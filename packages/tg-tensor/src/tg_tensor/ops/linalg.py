@@ -79,6 +79,9 @@ class LinalgOps(SolveOps):
             )
         if ord in ("fro", None):
             return x.vector_norm(2, (rows, columns), keepdim)
+        if 0 in (x.shape[rows], x.shape[columns]) and ord in (1, 2, math.inf, "nuc"):
+            # as NumPy has it: no row and no column is longer than 0
+            return x.sum((rows, columns), keepdim=keepdim)
         if ord in (1, -1, math.inf, -math.inf):
             summed, other = (rows, columns) if abs(float(ord)) == 1 else (columns, rows)
             sums = x.abs().sum(summed, keepdim=True)

@@ -75,7 +75,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
 
     Numbers of repetitions in a Tensor are needed now.
     """
-    source, place = (x.reshape(-1), 0) if axis is None else (x, axis % x.ndim)
+    source, place = (x.reshape(-1), 0) if axis is None else (x, x._axis(axis))
     if isinstance(repeats, int):
         return source.repeat_interleave(repeats, place)
     counts = np.broadcast_to(repeats.numpy(), (source.shape[place],)).astype(np.int64)
@@ -143,13 +143,13 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
         raise ArgumentError(
             op="take", argument="axis", given=None, expected=f"an axis of shape {x.shape}"
         )
-    place = (axis or 0) % x.ndim
+    place = x._axis(axis or 0)
     return x[(slice(None),) * place + (indices,)]
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """The elements at the positions in `indices` along an axis; other axes broadcast."""
-    place = axis % x.ndim
+    place = x._axis(axis)
     outer = [
         size for a, size in enumerate(_broadcast(_without(x, place), _without(indices, place)))
     ]

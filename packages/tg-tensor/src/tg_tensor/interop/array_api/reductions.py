@@ -120,7 +120,7 @@ def diff(
     """The differences of neighbours along an axis, `n` times."""
     parts = [part for part in (prepend, x, append) if part is not None]
     found = concat(parts, axis=axis)
-    place = axis % x.ndim
+    place = x._axis(axis)
     every = (slice(None),) * place
     for _ in range(n):
         right, left = found[(*every, slice(1, None))], found[(*every, slice(None, -1))]
@@ -142,7 +142,7 @@ def _one_axis(op: str, x: Tensor, axis: int | None) -> int:
         raise ArgumentError(
             op=op, argument="axis", given=None, expected=f"an axis of shape {x.shape}"
         )
-    return (axis or 0) % x.ndim
+    return x._axis(axis or 0)
 
 
 def _with_first(identity: int, found: Tensor, axis: int) -> Tensor:

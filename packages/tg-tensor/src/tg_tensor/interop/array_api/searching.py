@@ -45,7 +45,7 @@ def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
 
 
 def _kept(x: Tensor, found: Tensor, axis: int | None) -> Tensor:
-    gone = range(x.ndim) if axis is None else (axis % x.ndim,)
+    gone = range(x.ndim) if axis is None else (x._axis(axis),)
     return found.reshape(tuple(1 if a in gone else size for a, size in enumerate(x.shape)))
 
 
