@@ -70,6 +70,9 @@ class Tensor(ExchangeOps, metaclass=Trains):
 
     @classmethod
     def _lift(cls, value: object, device: DeviceName | None = None) -> Self:
+        if value is None:
+            # without data a Tensor is made empty, which is the value of nothing
+            raise DataKindError(given="None", reason="it is no value")
         return cls(value, device)
 
     @classmethod
@@ -403,7 +406,8 @@ def _node_of_host_data(data: object, device: str, dtype: DType | None) -> UOp:
         return node_of_bytes(raw, wanted, (raw.nbytes // wanted.itemsize,), device)
     if isinstance(data, list | tuple | range):
         return node_of_list(data, dtype, device)
-    found = array_of_any(data)
+    # the methods of a class are none of its own
+    found = None if isinstance(data, type) else array_of_any(data)
     if found is None:
         raise DataKindError(
             given=f"an object of type {type(data).__name__}",

@@ -148,6 +148,10 @@ def _refusal(
     except TypeError as misfit:
         return _signature_error(name, signature, kwargs, str(misfit))
     hints = _hints(inspect.unwrap(function))
+    subject = bound.arguments.get("self", owner)
+    if owner is not None and subject is not owner and not isinstance(subject, owner):
+        # a method as a function of the class, on something else
+        return _kind_error(name, "what it is called on", subject, typing.Self, owner)
     name += _subject(bound)
     for parameter, value in _each(signature, bound):
         found = _misfit(value, hints.get(parameter.partition("[")[0], object), owner, parameter)
@@ -313,10 +317,15 @@ _WORDS: dict[object, str] = {
 }
 
 
+def _is_above(kind: object, owner: type) -> bool:
+    """Whether a kind is a class that the owner of a method is made of."""
+    return isinstance(kind, type) and kind in owner.__mro__ and kind is not object
+
+
 def words_of_kind(kind: object, owner: type | None = None) -> str:
     """A kind in words, as messages say it."""
     parts = typing.get_args(kind)
-    if kind is typing.Self and owner is not None:
+    if owner is not None and (kind is typing.Self or _is_above(kind, owner)):
         return f"a {owner.__name__}"
     if typing.get_origin(kind) in (types.UnionType, typing.Union):
         words = [words_of_kind(part, owner) for part in parts]

@@ -61,6 +61,12 @@ ROWS: tuple[Row, ...] = (
         "range read 0.",
     ),
     row(
+        "__delitem__",
+        "Tensor([1, 2, 3])[1:].tolist() == [2, 3]",
+        bad={"Tensor([1, 2]).__delitem__(0)": "AssignError"},
+        deviations="Refused: a Tensor keeps its shape. Index what shall stay.",
+    ),
+    row(
         "__setitem__",
         written("0", y=num(3, 4)),
         written("slice(1, 4)", y=num(3, 4)),

@@ -25,7 +25,7 @@ class KernelTensor(TensorLike, Protocol):
     def requires_grad(self) -> bool | None:
         """Whether it is a value that training sets."""
 
-    def become_written(self, place: UOp, result: UOp) -> None:
+    def _become_written(self, place: UOp, result: UOp) -> None:
         """Have the value that a kernel left in `place`."""
 
 
@@ -57,7 +57,7 @@ def custom_kernel(
     results = run(places, kernels, grad_fxn)
     for slot, tensor in enumerate(tensors):
         if slot in slots and not tensor.requires_grad:
-            tensor.become_written(places[slot], results[slot])
+            tensor._become_written(places[slot], results[slot])
     return [
         type(tensor).from_uop(results[slot] if slot in slots else tensor.uop)
         for slot, tensor in enumerate(tensors)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from tg_runtime.memory.buffer import Buffer
 from tg_tensor.engine.buffers import attach
-from tg_tensor.errors import DataError
+from tg_tensor.errors import DataError, DataKindError
 from tg_uop import DType, UOp, dtypes
 
 Array = npt.NDArray[np.generic]
@@ -108,7 +108,7 @@ def _array_of_list(data: Sequence[object]) -> Array:
             hint="write them as floats, such as 1e30",
         )
     if array.dtype.kind not in "?biuf" and array.dtype.name not in _FROM_NAME:
-        raise DataError(
+        raise DataKindError(
             given=f"lists with {type(_first_leaf(data)).__name__}",
             reason="the elements must be numbers",
             hint="use Tensor.stack for a list of Tensors",

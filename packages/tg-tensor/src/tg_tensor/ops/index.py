@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 from tg_uop import Ops, UOp, dtypes
 from tg_uop.dtype.value import const_value
-from tg_uop.errors import IndexDTypeError, IndexRangeError, IndexShapeError, ShapeError
+from tg_uop.errors import (
+    IndexDTypeError,
+    IndexItemError,
+    IndexRangeError,
+    IndexShapeError,
+    ShapeError,
+)
 from tg_uop.methods.broadcast import broadcast_shape
 from tg_uop.methods.indexing import (
     apply_cuts,
@@ -102,7 +110,7 @@ class IndexOps(TensorMovementOps):
         if isinstance(item, list | tuple | range | np.ndarray) or (
             isinstance(item, np.generic) and not isinstance(item, np.integer)
         ):
-            array = np.array(item)
+            array = _as_array(item)
             if array.size == 0 and isinstance(item, list | tuple | range):
                 array = array.astype(np.int32)
             return self._host_index(array)
@@ -216,7 +224,7 @@ class IndexOps(TensorMovementOps):
         """The indices of several axes as one into those axes made one; -1 where one is outside."""
         sizes = [self.shape[axis] for axis in positions]
         wide = dtypes.int64 if math.prod(sizes) > dtypes.int32.max else dtypes.int32
-        shape = broadcast_shape(*(index.shape for index in indices))
+        shape = _common_shape([index.shape for index in indices])
         flat: Self | None = None
         valid: Self | None = None
         narrowed = False
@@ -372,9 +380,30 @@ def _fits_everywhere(value: object) -> bool:
     return isinstance(value, int | float) or (isinstance(value, IndexOps) and value.numel() == 1)
 
 
+def _as_array(item: object) -> npt.NDArray[np.generic]:
+    try:
+        return np.array(item)
+    except ValueError as error:
+        reason = "its lists do not have the shape of a box"
+        raise IndexItemError(item=repr(item), reason=reason) from error
+
+
+def _common_shape(shapes: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
+    """The shape of several indices together. Raises `IndexShapeError` when there is none."""
+    try:
+        return broadcast_shape(*shapes)
+    except ShapeError as error:
+        raise IndexShapeError(
+            op="index",
+            shapes=error.shapes,
+            reason=error.reason,
+            hint="indices of several axes are broadcast together",
+        ) from None
+
+
 def _check_mask(mask: IndexOps, shape: tuple[int, ...]) -> None:
     if mask.shape != shape[: mask.ndim]:
-        raise ShapeError(
+        raise IndexShapeError(
             op="index",
             shapes=(shape, mask.shape),
             reason="the mask does not have the shape of the leading axes",

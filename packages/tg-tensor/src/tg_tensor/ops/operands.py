@@ -38,7 +38,7 @@ class OperandOps(TensorCore):
         if isinstance(x, UOp):
             return self._of(x)
         try:
-            return self._lift(_present(x), self.uop._device)
+            return self._lift(x, self.uop._device)
         except DataKindError:
             raise OperandError(
                 argument="an operand",
@@ -161,13 +161,6 @@ class OperandOps(TensorCore):
         if left.dtype.is_float:
             return left.fdiv(right).trunc()
         return left.alu(Ops.IDIV, right)
-
-
-def _present(x: object) -> object:
-    """What a Tensor is made of; without data one is made empty, which no operand is."""
-    if x is None:
-        raise DataKindError(given="None", reason="it is no operand")
-    return x
 
 
 def _of_op(error: ShapeError, op: Ops) -> ShapeError:

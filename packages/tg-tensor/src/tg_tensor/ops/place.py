@@ -40,7 +40,7 @@ class PlaceOps(RandomOps):
         self._write(value.uop)
         return self
 
-    def become_written(self, place: UOp, result: UOp) -> None:
+    def _become_written(self, place: UOp, result: UOp) -> None:
         """Have the value that a kernel left in `place`, and what this is a view of too."""
         if place is self.uop and not self._origins():
             self._check_writable()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from tg_uop import dtypes
-from tg_uop.errors import ShapeError
+from tg_uop.errors import DTypeError, ShapeError
 from tg_uop.methods.windows import Window
 from tg_uop.plain import plain
 
@@ -257,6 +257,10 @@ class PoolOps(ConvTransposeOps):
                 op="max_unpool",
                 shapes=(self.shape, indices.shape),
                 reason="there is one index for each value",
+            )
+        if not indices.dtype.is_int:
+            raise DTypeError(
+                what="max_unpool", dtypes=[indices.dtype], reason="positions are integers"
             )
         count = len(windows)
         pads = padding_pairs("max_unpool", padding, count)
