@@ -45,6 +45,14 @@ ONE: dict[str, Ours] = {
     "lgamma": torch.lgamma,
     "digamma": torch.digamma,
     "i0": torch.i0,
+    "i0e": Special.i0e,
+    "i1": Special.i1,
+    "i1e": Special.i1e,
+    "ndtr": Special.ndtr,
+    "log_ndtr": Special.log_ndtr,
+    "ndtri": Special.ndtri,
+    "erfcx": Special.erfcx,
+    "entr": Special.entr,
     "logit": torch.logit,
     "frac": torch.frac,
     "signbit": torch.signbit,
@@ -87,7 +95,10 @@ def test_half_precision_is_rounded_once() -> None:
         assert_alike(found, TWO[name](torch.tensor(x), torch.tensor(y)), rtol=2e-3, atol=1e-4)
 
 
-SMOOTH = ["expm1", "log1p", "sinc", "erfc", "erfinv", "lgamma", "digamma", "i0", "logit", "frac"]
+SMOOTH = [
+    *("expm1", "log1p", "sinc", "erfc", "erfinv", "lgamma", "digamma", "logit", "frac"),
+    *("i0", "i0e", "i1", "i1e", "ndtr", "log_ndtr", "ndtri", "erfcx", "entr"),
+]
 
 
 @pytest.mark.parametrize("name", [*SMOOTH, "hardshrink", "softshrink", "tanhshrink", "nan_to_num"])
@@ -104,6 +115,7 @@ TWO: dict[str, Ours] = {
     "remainder": torch.remainder,
     "floor_divide": torch.floor_divide,
     "xlogy": Special.xlogy,
+    "xlog1py": Special.xlog1py,
     "logaddexp2": torch.logaddexp2,
     "logaddexp": torch.logaddexp,
     "heaviside": torch.heaviside,
@@ -140,7 +152,8 @@ def test_functions_of_two_values() -> None:
         assert_alike(found, TWO[name](torch.tensor(a), torch.tensor(b)), rtol=2e-6, atol=1e-7)
 
 
-PAIRS = ["atan2", "hypot", "fmod", "remainder", "xlogy", "logaddexp2", "fmax", "fmin"]
+PAIRS = ["atan2", "hypot", "fmod", "remainder", "xlogy", "xlog1py", "logaddexp2"]
+PAIRS += ["fmax", "fmin"]
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -148,6 +161,19 @@ def test_gradients_of_two_values(name: str) -> None:
     a = np.array([0.3, 1.7, 5.2, 0.9], np.float32)
     b = np.array([0.7, 1.1, 1.3, 2.9], np.float32)
     assert_gradients(lambda x, y: getattr(x, name)(y), TWO[name], a, b)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_derivatives_of_digamma_and_tails_of_the_normal_distribution(dtype: type) -> None:
+    x = np.array([-7.3, -0.4, 0.0, 1e-3, 0.7, 1.0, 5.5, 40.0, 1e4, np.nan], dtype)
+    for order in (0, 1, 2, 3, 6):
+        found = Tensor(x).polygamma(order)
+        assert_alike(found, torch.polygamma(order, torch.tensor(x)), rtol=2e-5, atol=0)
+    far = np.array([-1e4, -80.0, -30.0, -5.0, -1.0, 0.0, 4.0], dtype)
+    assert_alike(Tensor(far).log_ndtr(), Special.log_ndtr(torch.tensor(far)), atol=1e-30)
+    assert_alike(Tensor(far).i1e(), Special.i1e(torch.tensor(far)), atol=1e-30)
+    low = np.array([1e-30, 1e-10, 1e-4, 0.3, 1 - 1e-5], dtype)
+    assert_alike(Tensor(low).ndtri(), Special.ndtri(torch.tensor(low)), rtol=2e-6, atol=1e-30)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

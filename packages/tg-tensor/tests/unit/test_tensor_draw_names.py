@@ -62,6 +62,38 @@ def test_unit_interval_of_every_float() -> None:
         assert drawn.max() < 1
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.3, 9.9, 10.0, 250.0])
+def test_poisson_numbers_follow_their_law(rate: float) -> None:
+    """The largest distance of the sums of probabilities from what was drawn (Kolmogorov)."""
+    Tensor.manual_seed(11)
+    drawn = Tensor.full((4000,), rate).poisson().numpy()
+    most = int(rate + 12 * math.sqrt(rate) + 3)
+    law = [0.0 if rate else float(k == 0) for k in range(most)]
+    if rate:
+        law = [math.exp(k * math.log(rate) - rate - math.lgamma(k + 1)) for k in range(most)]
+    found = np.bincount(drawn.astype(int), minlength=most)[:most] / drawn.size
+    assert np.abs(np.cumsum(found) - np.cumsum(law)).max() < 1.7 / math.sqrt(drawn.size)
+
+
+def test_poisson_of_rates_that_are_none() -> None:
+    drawn = Tensor([-1.0, math.nan, 2.0], dtype=dtypes.float16).poisson()
+    assert drawn.dtype is dtypes.float16
+    assert np.isnan(drawn.numpy()).tolist() == [True, True, False]
+
+
+def test_whole_numbers_in_place() -> None:
+    """random_(to), random_(from, to), random_() of several dtypes."""
+    a = Tensor.zeros(1000, dtype=dtypes.int16).contiguous()
+    assert set(a.random_(3).tolist()) == {0, 1, 2}
+    assert set(a.random_(-1, 2).tolist()) == {-1, 0, 1}
+    assert a.random_().max().item() > 30000
+    assert a.min().item() >= 0
+    b = Tensor.zeros(1000).contiguous().random_()
+    assert 2**23 < b.max().item() <= 2**24
+    c = Tensor.zeros(1000, dtype=dtypes.int64).contiguous().random_()
+    assert c.max().item() > 2**60
+
+
 def test_writes_in_place() -> None:
     a = Tensor.arange(6).float().contiguous().realize()
     assert a.add_(1, alpha=2).sub_(2).mul_(2).clamp_(max=9).tolist() == [0, 2, 4, 6, 8, 9]
@@ -92,6 +124,8 @@ MISTAKES: dict[str, tuple[type[Exception], Callable[[], object]]] = {
     "whole probabilities": (ArgumentError, lambda: Tensor([1]).bernoulli()),
     "no events": (ArgumentError, lambda: Tensor.exponential(3, lambd=0)),
     "bounds in reverse": (ArgumentError, lambda: Tensor.trunc_normal(3, a=1, b=-1)),
+    "whole rates": (ArgumentError, lambda: Tensor([1]).poisson()),
+    "sure success": (ArgumentError, lambda: Tensor.zeros(3).geometric_(1.0)),
     "fans of a vector": (ArgumentError, lambda: Tensor.xavier_uniform(3)),
     "half an element": (ArgumentError, lambda: Tensor.rand((2.5,))),
     "fewer than none": (ArgumentError, lambda: Tensor.rand(-1)),

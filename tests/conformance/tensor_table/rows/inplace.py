@@ -6,6 +6,19 @@ from tensor_table.cases import Row, like_torch, row
 from tensor_table.inputs import Input, bools, fixed, num, positive
 
 INDEX = fixed((0, 2, 1))
+ANYWHERE = (
+    "absolute_", "negative_", "sign_", "fix_", "frac_", "exp2_", "expm1_", "tan_", "atan_",
+    "sinh_", "cosh_", "asinh_", "erf_", "erfc_", "nan_to_num_", "logical_not_",
+)  # fmt: skip
+INSIDE = (
+    "log2_", "log10_", "log1p_", "logit_", "asin_", "acos_", "atanh_", "erfinv_", "lgamma_",
+    "digamma_",
+)  # fmt: skip
+OF_TWO = (
+    "subtract_", "multiply_", "divide_", "true_divide_", "floor_divide_", "remainder_", "fmod_",
+    "copysign_", "hypot_", "atan2_", "xlogy_", "logical_and_", "logical_or_", "logical_xor_",
+    "eq_", "ne_", "lt_", "le_", "gt_", "ge_",
+)  # fmt: skip
 
 
 def changed(name: str, arguments: str = "", x: Input | None = None, **inputs: Input) -> Row:
@@ -16,6 +29,13 @@ def changed(name: str, arguments: str = "", x: Input | None = None, **inputs: In
     parts = [like_torch(after, x=given, gradient=False, dtypes=("float32", "float64"), **inputs)]
     identity = [same.format(name, arguments)] if not inputs else []
     return row(name, *parts, *identity)
+
+
+def renamed(name: str, arguments: str = "", x: Input | None = None, **inputs: Input) -> Row:
+    """The same on one dtype, for a name that only writes what another gives."""
+    after = f"(lambda t: [t.{name}({arguments}), t][1])(x.clone())"
+    given = x or num(3)
+    return row(name, like_torch(after, x=given, gradient=False, dtypes=("float32",), **inputs))
 
 
 def filled(name: str, arguments: str, within: str) -> Row:
@@ -85,7 +105,45 @@ ROWS: tuple[Row, ...] = (
     filled("normal_", "3.0, 2.0", "abs(r.mean() - 3) < 0.5 and abs(r.std() - 2) < 0.5"),
     filled("bernoulli_", "0.3", "set(r.tolist()) == {0.0, 1.0} and 0.1 < r.mean() < 0.5"),
     filled("exponential_", "2.0", "r.min() >= 0 and 0.3 < r.mean() < 0.7"),
+    filled("log_normal_", "0.0, 0.5", "0.9 < np.median(r) < 1.1 and r.min() > 0"),
+    filled("cauchy_", "2.0, 0.5", "1.8 < np.median(r) < 2.2 and 0.3 < abs(r - 2).mean()"),
+    filled("geometric_", "0.25", "r.min() == 1 and 3 < r.mean() < 5 and (r % 1 == 0).all()"),
+    filled("random_", "-2, 3", "set(r.tolist()) == {-2.0, -1.0, 0.0, 1.0, 2.0}"),
+    *map(renamed, ANYWHERE),
+    *(renamed(name, x=num(3, low=0.1, high=0.9)) for name in INSIDE),
+    renamed("acosh_", x=num(3, low=1.1, high=4)),
+    renamed("clip_", "-1, 2"),
+    renamed("clamp_min_", "0.5"),
+    renamed("clamp_max_", "0.5"),
+    *(renamed(name, "y", y=positive(3)) for name in OF_TWO),
+    *(
+        row(
+            name,
+            like_torch(
+                f"(lambda t: [t.{name}({y}), t][1])(x.clone())",
+                x=fixed((1, 2, 12), "int32"),
+                gradient=False,
+            ),
+        )
+        for name, y in (
+            ("bitwise_and_", "6"),
+            ("bitwise_or_", "6"),
+            ("bitwise_xor_", "6"),
+            ("bitwise_not_", ""),
+        )
+    ),
+    renamed("cumsum_", "0"),
+    renamed("cumprod_", "0"),
+    renamed("renorm_", "2, 0, 1.0", x=num(2, 3)),
+    renamed("addmm_", "y, z", x=num(2, 2), y=num(2, 3), z=num(3, 2)),
+    renamed("baddbmm_", "y, z", x=num(1, 2, 2), y=num(1, 2, 3), z=num(1, 3, 2)),
+    renamed("scatter_reduce_", "0, i, y, 'amax'", i=fixed((0, 0)), y=num(2)),
     # out of nothing
+    made(
+        "poisson",
+        "Tensor([0.5, 30.0]).expand(500, 2).poisson()",
+        "abs(r.mean(0) - [0.5, 30]).max() < 1.5 and abs(r.var(0) / [0.5, 30] - 1).max() < 0.4",
+    ),
     made(
         "bernoulli",
         "Tensor.full((500,), 0.3).bernoulli()",

@@ -68,6 +68,16 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     row(
+        "multilabel_margin_loss",
+        case(
+            "x.multilabel_margin_loss(y)",
+            "F.multilabel_margin_loss(x, y.long())",
+            x=num(3, 4),
+            y=fixed(((2, 0, -1, 3), (-1, 1, 1, 1), (3, 2, 1, 0))),
+        ),
+        bad={"Tensor.ones(3, 4).multilabel_margin_loss(Tensor([1]))": "ShapeError"},
+    ),
+    row(
         "gaussian_nll_loss",
         case(
             "x.gaussian_nll_loss(y, v)",

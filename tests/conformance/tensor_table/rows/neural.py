@@ -116,6 +116,12 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     row(
+        "renorm",
+        like_torch("x.renorm(2, 0, 1.5)", "T.renorm(x, 2, 0, 1.5)", x=num(3, 4)),
+        like_torch("x.renorm(1, -1, 0.5)", "T.renorm(x, 1, -1, 0.5)", x=num(3, 4)),
+        bad={"Tensor.ones(2, 2).renorm(0, 0, 1.0)": "ArgumentError"},
+    ),
+    row(
         "normalize",
         like_torch("x.normalize()", "F.normalize(x)", x=num(3, 8), dtypes=FLOATS, tolerance=HALF),
         like_torch("x.normalize(1, 0)", "F.normalize(x, 1, 0)", x=num(3, 8)),

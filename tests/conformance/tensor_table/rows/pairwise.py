@@ -141,6 +141,11 @@ ROWS: tuple[Row, ...] = (
         both("x.xlogy(y)", y=positive(), tolerance={"float16": 1e-2, "bfloat16": 8e-2}),
         bad=unfit("xlogy"),
     ),
+    row(
+        "xlog1py",
+        light("x.xlog1py(y)", "T.special.xlog1py(x, y)", y=positive(17), tolerance=1e-4),
+        bad=unfit("xlog1py"),
+    ),
     row("logaddexp2", both("x.logaddexp2(y)"), bad=unfit("logaddexp2")),
     row(
         "heaviside",

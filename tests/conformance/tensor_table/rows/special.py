@@ -65,6 +65,23 @@ ROWS: tuple[Row, ...] = (
     ),
     row("digamma", curve("x.digamma()", x=positive(high=9), special=False, tolerance=1e-4)),
     row("i0", curve("x.i0()", "T.special.i0(x)", special=False, tolerance=1e-4)),
+    *(
+        row(name, line(f"x.{name}()", f"T.special.{name}(x)", tolerance=1e-4))
+        for name in ("i0e", "i1", "i1e", "ndtr", "log_ndtr", "erfcx")
+    ),
+    row("ndtri", line("x.ndtri()", "T.special.ndtri(x)", x=num(17, low=0.01, high=0.99))),
+    row("entr", line("x.entr()", "T.special.entr(x)", x=num(17, low=0, high=3))),
+    row(
+        "polygamma",
+        line("x.polygamma(2)", "T.polygamma(2, x)", x=positive(17), tolerance=1e-4),
+        bad={"Tensor([1.0]).polygamma(-1)": "ArgumentError"},
+        deviations="From n = 2 on NaN for x below -8.",
+    ),
+    row(
+        "mvlgamma",
+        line("x.mvlgamma(3)", "T.mvlgamma(x, 3)", x=num(17, low=1.5, high=9), tolerance=1e-4),
+        bad={"Tensor([1.0]).mvlgamma(0)": "ArgumentError"},
+    ),
     row("frac", curve("x.frac()", special=False)),
     row(
         "signbit",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Self
 
+from tg_uop import dtypes
+from tg_uop.errors import ShapeError
 from tg_uop.methods.broadcast import broadcast_shape
 
 from tg_tensor.errors import ArgumentError
@@ -155,6 +157,29 @@ class DistanceOps(BlockOps):
         if weight is not None:
             loss = loss * weight
         return loss.mean(-1)._reduced(reduction)
+
+    def multilabel_margin_loss(self, target: Self, reduction: str = "mean") -> Self:
+        """How far the scores of other classes come near those of the target's, mean over classes.
+
+        A row of `target` names classes up to the first -1. Raises `ShapeError` unless it has the
+        shape of the scores.
+        """
+        if target.shape != self.shape:
+            raise ShapeError(
+                op="multilabel_margin_loss",
+                shapes=(self.shape, target.shape),
+                reason="each row of scores has a row of classes as long",
+                hint="fill it up with -1",
+            )
+        classes = self.shape[-1]
+        named = (target >= 0).cast(dtypes.int32).cumprod(-1).cast(dtypes.bool)
+        chosen = named.where(target, 0)
+        own = self.gather(-1, chosen).unsqueeze(-1)
+        hits = chosen.unsqueeze(-1).one_hot(classes).squeeze(-2).cast(dtypes.bool)
+        is_target = (hits & named.unsqueeze(-1)).any(-2)
+        counts = named.unsqueeze(-1) & is_target.logical_not().unsqueeze(-2)
+        lacking = (1 - own + self.unsqueeze(-2)).relu()
+        return (counts.where(lacking, 0).sum((-2, -1)) / classes)._reduced(reduction)
 
     # *** embeddings ***
 

@@ -6,11 +6,11 @@ from typing import Self
 
 from tg_uop import Ops, dtypes
 
+from tg_tensor.ops.probability import ProbabilityOps
 from tg_tensor.ops.remainder import exact_remainder
-from tg_tensor.ops.special import SpecialOps
 
 
-class DivisionOps(SpecialOps):
+class DivisionOps(ProbabilityOps):
     """`//`, `%` and `fmod`."""
 
     __slots__ = ()

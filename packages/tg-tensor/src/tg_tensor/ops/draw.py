@@ -13,6 +13,13 @@ from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.create import ShapeArgs, shape_of
 from tg_tensor.ops.ctc import CtcOps
 
+# up to so many events on average their probabilities are added up, at most so many of them;
+# beyond by Hormann, "The transformed rejection method for generating Poisson random variables",
+# 1993, of which a round refuses one proposal in eight
+_POISSON_RARE = 10
+_POISSON_MOST = 64
+_POISSON_ROUNDS = 16
+
 
 class DrawOps(CtcOps):
     """Drawing from distributions; keyword arguments are those of `rand`."""
@@ -46,6 +53,46 @@ class DrawOps(CtcOps):
         unit = cls.rand(*shape, **kwargs)  # type: ignore[arg-type]
         # 1 - u is never 0
         return (1 - unit).log() * (-1 / lambd)
+
+    def poisson(self) -> Self:
+        """How many events there are where each element says how many to expect, in this dtype.
+
+        NaN where that is negative. Raises `ArgumentError` for what are no floats.
+        """
+        if not self.dtype.is_float:
+            raise ArgumentError(
+                op="poisson", argument="self", given=self.dtype, expected="mean numbers, floats"
+            )
+        rate = self.detach().cast(dtypes.float64 if self._is_double() else dtypes.float32)
+        is_rare = rate < _POISSON_RARE
+        rare = is_rare.where(rate, 1)._few_events()
+        many = is_rare.where(_POISSON_RARE, rate)._many_events()
+        drawn = (rate >= 0).where(is_rare.where(rare, many), math.nan)
+        return drawn.cast(self.dtype).contiguous()
+
+    def _few_events(self) -> Self:
+        """By the inverse of the law: how many sums of probabilities a number from 0 to 1 passes."""
+        unit = self.rand(self.shape, device=self.device, dtype=self.dtype).unsqueeze(-1)
+        count = self.arange(_POISSON_MOST, device=self.device, dtype=self.dtype)
+        rate = self.unsqueeze(-1)
+        law = (count.xlogy(rate) - rate - (count + 1).lgamma()).exp().cumsum(-1)
+        return (unit >= law).cast(self.dtype).sum(-1)
+
+    def _many_events(self) -> Self:
+        """By transformed rejection: the first of some proposals that is taken."""
+        shape = (2, _POISSON_ROUNDS, *self.shape)
+        drawn = self.rand(shape, device=self.device, dtype=self.dtype)
+        offset, height = drawn[0] - 0.5, drawn[1]
+        b = self.sqrt() * 2.53 + 0.931
+        a = b * 0.02483 - 0.059
+        room = 0.5 - offset.abs()
+        events = ((2 * a / room + b) * offset + self + 0.43).floor()
+        is_inside = (room >= 0.07) & (height <= 0.9277 - 3.6224 / (b - 2))
+        scale = (height * (1.1239 + 1.1328 / (b - 3.4)) / (a / (room * room) + b)).log()
+        law = events * self.log() - self - (events.maximum(0) + 1).lgamma()
+        is_taken = is_inside | ((events >= 0) & (scale <= law))
+        first = is_taken.cast(dtypes.int32).argmax(0).unsqueeze(0)
+        return events.gather(0, first).squeeze(0)
 
     @classmethod
     def trunc_normal(

@@ -13,11 +13,16 @@ from typing import Self
 
 from tg_uop.methods.polynomial import polynomial
 
+from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.slopes import SlopeOps, with_slope
 
 # the Bernoulli numbers B(2k) from k = 8 down to 1
 _BERNOULLI = (-3617 / 510, 7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6)
 _ORDERS = range(2 * len(_BERNOULLI), 0, -2)
+_NUMBERED = tuple(zip(_ORDERS, _BERNOULLI, strict=True))
+# from its term of this number on the sum of a zeta function is its integral, corrected
+_ZETA_TERMS = 16
+_ZETA_LOWEST = -8
 # for ln gamma, its derivative and its second derivative, highest power first
 _STIRLING = tuple(b / (n * (n - 1)) for n, b in zip(_ORDERS, _BERNOULLI, strict=True))
 _DIGAMMA = tuple(-b / n for n, b in zip(_ORDERS, _BERNOULLI, strict=True))
@@ -27,6 +32,11 @@ _SINGLE_TERMS = 4
 _EULER = 0.5772156649015329
 _TERMS_AT_2 = 28
 _SINGLE_TERMS_AT_2 = 12
+
+
+def _rising(start: int, count: int) -> int:
+    """start (start + 1) ... of so many factors."""
+    return math.prod(range(start, start + count))
 
 
 def _zeta_less_one(order: int) -> float:
@@ -43,7 +53,7 @@ _AT_2 = tuple((-1) ** n * _zeta_less_one(n) / n for n in range(_TERMS_AT_2, 1, -
 
 
 class GammaOps(SlopeOps):
-    """`lgamma` and `digamma`."""
+    """`lgamma`, its derivatives and its sum over dimensions."""
 
     __slots__ = ()
 
@@ -121,6 +131,49 @@ class GammaOps(SlopeOps):
         value = below + inverse * (inverse * 0.5 + 1 + series)
         sine = ((x - x.round()) * math.pi).sin() * (1 / math.pi)
         return mirrored.where((sine * sine).reciprocal() - value, value)
+
+    @with_slope(lambda y, x, n: x.polygamma(n + 1))
+    def _polygamma(self, n: int) -> Self:
+        """The derivative of order n of `digamma`, n above 0: a Hurwitz zeta function.
+
+        Some terms of its sum, and the rest by Euler and Maclaurin; NaN too far below 0 for that.
+        """
+        x = self._as_float()
+        if n == 1:
+            return x._trigamma()
+        order = n + 1
+        total = x._constant_power(-order)
+        for step in range(1, _ZETA_TERMS):
+            total = total + (x + step)._constant_power(-order)
+        start = x + _ZETA_TERMS
+        inverse = start.reciprocal()
+        scaled = [b * _rising(order, k - 1) / math.factorial(k) for k, b in _NUMBERED]
+        rest = start / n + 0.5 + polynomial(inverse * inverse, scaled) * inverse
+        value = total + rest * start._constant_power(-order)
+        found = value * ((-1) ** (n + 1) * math.factorial(n))
+        return (x < _ZETA_LOWEST).where(math.nan, found)
+
+    def polygamma(self, n: int) -> Self:
+        """The derivative of order `n` of `digamma`; from n = 2 on NaN for x below -8.
+
+        Raises `ArgumentError` for a negative order.
+        """
+        if n < 0:
+            raise ArgumentError(op="polygamma", argument="n", given=n, expected="0 or more")
+        return self._polygamma(n) if n else self.digamma()
+
+    def mvlgamma(self, p: int) -> Self:
+        """The logarithm of the gamma function of `p` dimensions.
+
+        Raises `ArgumentError` for less than one dimension.
+        """
+        if p < 1:
+            raise ArgumentError(op="mvlgamma", argument="p", given=p, expected="1 or more")
+        x = self._as_float()
+        total = x.lgamma()
+        for dimension in range(1, p):
+            total = total + (x - 0.5 * dimension).lgamma()
+        return total + p * (p - 1) / 4 * math.log(math.pi)
 
     def _in_squares(self, inverse: Self, coefficients: Sequence[float]) -> Self:
         """A series in 1 / x^2 with as many terms as the dtype has digits for."""

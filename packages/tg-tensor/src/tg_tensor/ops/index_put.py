@@ -9,10 +9,10 @@ from typing import Self
 from tg_uop.errors import ShapeError
 
 from tg_tensor.ops.create import ShapeArgs, shape_of
-from tg_tensor.ops.inplace import InplaceOps
+from tg_tensor.ops.inplace_names import InplaceNameOps
 
 
-class IndexPutOps(InplaceOps):
+class IndexPutOps(InplaceNameOps):
     """sum_to_size, diagflat, index_put and their kin."""
 
     __slots__ = ()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Self
 
+from tg_uop import DType, dtypes
 from tg_uop.plain import plain
 
+from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.draw import DrawOps
 
 
@@ -209,3 +212,47 @@ class InplaceOps(DrawOps):
         return self.assign(
             self.exponential(self.shape, lambd=lambd, dtype=self.dtype, device=self.device)
         )
+
+    def log_normal_(self, mean: float = 1.0, std: float = 2.0) -> Self:
+        """Numbers whose logarithms are of the normal distribution."""
+        drawn = self.normal(
+            self.shape, mean=mean, std=std, dtype=self._drawn_dtype(), device=self.device
+        )
+        return self.assign(drawn.exp().cast(self.dtype))
+
+    def cauchy_(self, median: float = 0.0, sigma: float = 1.0) -> Self:
+        """Numbers of the Cauchy distribution, by the inverse of its law."""
+        unit = self.rand(self.shape, dtype=self._drawn_dtype(), device=self.device)
+        return self.assign((((unit - 0.5) * math.pi).tan() * sigma + median).cast(self.dtype))
+
+    def geometric_(self, p: float) -> Self:
+        """How many trials the first success takes, each with probability `p`: 1 or more.
+
+        Raises `ArgumentError` for a p outside of 0 to 1.
+        """
+        if not 0 < p < 1:
+            raise ArgumentError(op="geometric_", argument="p", given=p, expected="between 0 and 1")
+        unit = self.rand(self.shape, dtype=self._drawn_dtype(), device=self.device)
+        trials = ((1 - unit).log() * (1 / math.log1p(-p))).ceil().maximum(1)
+        return self.assign(trials.cast(self.dtype))
+
+    def random_(self, from_: int = 0, to: int | None = None) -> Self:
+        """Whole numbers from `from_` to below `to`; of one argument it is `to`.
+
+        Without any, all that are not negative and that the dtype holds without rounding.
+        """
+        if to is None:
+            from_, to = 0, from_ or self._whole_numbers()
+        wide = dtypes.int32 if dtypes.int32.min <= from_ <= to <= dtypes.int32.max else dtypes.int64
+        drawn = self.randint(self.shape, low=from_, high=to, dtype=wide, device=self.device)
+        return self.assign(drawn.cast(self.dtype))
+
+    def _whole_numbers(self) -> int:
+        """How many whole numbers from 0 on the dtype holds without rounding (2**62 at most)."""
+        if self.dtype.is_float:
+            return int(2 ** (dtypes.finfo(self.dtype).mantissa + 1))
+        return min(int(self.dtype.max) + 1, 2**62)
+
+    def _drawn_dtype(self) -> DType:
+        """The float in which numbers are drawn that end up in this dtype."""
+        return dtypes.float64 if self.dtype.itemsize == 8 else dtypes.float32

@@ -48,6 +48,22 @@ class NormOps(AdaptivePoolOps):
         """Divided by the p-norm along an axis, which counts as `eps` at least."""
         return self / self._norm(p, dim).maximum(eps)
 
+    def renorm(self, p: float, dim: int, maxnorm: float) -> Self:
+        """Each part along `dim` with a p-norm above `maxnorm` scaled down to it.
+
+        Raises `ArgumentError` for a p that is not above 0 and a negative `maxnorm`.
+        """
+        if p <= 0 or maxnorm < 0:
+            raise ArgumentError(
+                op="renorm",
+                argument="p, maxnorm",
+                given=(p, maxnorm),
+                expected="above 0, and 0 or more",
+            )
+        kept = self._axis(dim)
+        size = self._norm(p, tuple(axis for axis in range(self.ndim) if axis != kept))
+        return self * (size > maxnorm).where(maxnorm / (size + 1e-7), 1)
+
     def _norm(self, p: float, axis: Axis) -> Self:
         """The p-norm along axes, which stay as size 1; its gradient at 0 is 0."""
         given = self._as_float()

@@ -113,6 +113,14 @@ class PairwiseOps(DivisionOps):
         is_zero = x.eq(0) & y.isnan().logical_not()
         return is_zero.where(0, x * is_zero.where(1, y).log())
 
+    def xlog1py(self, other: object) -> Self:
+        """self * log(1 + other), which is 0 where self is 0 and `other` is a number."""
+        x, y = self._float_pair(other)
+        if x._is_narrow():
+            return x.float().xlog1py(y.float()).cast(x.dtype)
+        is_zero = x.eq(0) & y.isnan().logical_not()
+        return is_zero.where(0, x * is_zero.where(0, y).log1p())
+
     def logaddexp2(self, other: Self) -> Self:
         """log2(2**self + 2**other), without overflow."""
         ratio = math.log(2)

@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 from tg_uop import DType, dtypes
 from tg_uop.dtype.value import FORMATS
 from tg_uop.errors import DTypeError
-from tg_uop.methods.error_function import erfc_double
+from tg_uop.methods.error_function import erfc_double, exp_of_square
 
 from tg_tensor.ops.gamma import GammaOps
 from tg_tensor.ops.slopes import with_slope
@@ -57,8 +57,8 @@ _ERFINV_FAR = (
 )
 # from the digits of float32, which the tail beyond 1 - 1e-7 lacks, to those of float64
 _ERFINV_STEPS = 3
-_I0_NEAR = (0.0045813, 0.0360768, 0.2659732, 1.2067492, 3.0899424, 3.5156229, 1.0)
-_I0_FAR = (
+I0_NEAR = (0.0045813, 0.0360768, 0.2659732, 1.2067492, 3.0899424, 3.5156229, 1.0)
+I0_FAR = (
     0.00392377,
     -0.01647633,
     0.02635537,
@@ -161,11 +161,11 @@ class SpecialOps(GammaOps):
         if x._is_double():
             return erfc_double(x)
         size = x.abs()
-        t = (size * 0.5 + 1).reciprocal()
+        t, logarithm = _erfc_fit(size)
         # a size below 16 cut to 8 bits after the point has an exact square
         cut = (size.minimum(16) * 256).trunc() * (1 / 256)
         rest = (cut - size) * (cut + size)
-        tail = t * (-(cut * cut)).exp() * (_series(t, _ERFC) + rest).exp()
+        tail = t * (-(cut * cut)).exp() * (logarithm + rest).exp()
         far = (x < 0).where(2 - tail, tail)
         return (size < 0.5).where(1 - x.erf(), far)
 
@@ -190,25 +190,32 @@ class SpecialOps(GammaOps):
     @with_slope(lambda y, x: x._i1())
     def i0(self) -> Self:
         """The modified Bessel function of the first kind and order 0."""
-        x = self._as_float()
-        size = x.abs()
-        is_near = size < 3.75
-        ratio = is_near.where(size, 0) * (1 / 3.75)
-        near = _series(ratio * ratio, _I0_NEAR)
-        far_size = is_near.where(3.75, size)
-        far = _series(3.75 / far_size, _I0_FAR) * far_size.exp() / far_size.sqrt()
-        return is_near.where(near, far)
+        return self._as_float()._bessel(I0_NEAR, I0_FAR, scaled=False)
 
     def _i1(self) -> Self:
         """The modified Bessel function of order 1, which is the derivative of `i0`."""
-        x = self
-        size = x.abs()
+        return self._odd_bessel(scaled=False)
+
+    def _odd_bessel(self, *, scaled: bool) -> Self:
+        size = self.abs()._bessel(_I1_NEAR, _I1_FAR, scaled=scaled, odd=True)
+        return (self < 0).where(-size, self.eq(0).where(self, size))
+
+    def _bessel(
+        self, near: Sequence[float], far: Sequence[float], *, scaled: bool, odd: bool = False
+    ) -> Self:
+        """A modified Bessel function of |x|; `scaled` by exp(-|x|), and times |x| near 0 if odd."""
+        size = self.abs()
         is_near = size < 3.75
-        ratio = is_near.where(size, 0) * (1 / 3.75)
-        near = _series(ratio * ratio, _I1_NEAR) * x
-        far_size = is_near.where(3.75, size)
-        far = _series(3.75 / far_size, _I1_FAR) * (far_size.exp() / far_size.sqrt())
-        return is_near.where(near, (x < 0).where(-far, far))
+        small = is_near.where(size, 0)
+        ratio = small * (1 / 3.75)
+        beside = _series(ratio * ratio, near)
+        if odd:
+            beside = beside * small
+        large = is_near.where(3.75, size)
+        beyond = _series(3.75 / large, far)
+        if scaled:
+            return is_near.where(beside * (-small).exp(), beyond / large.sqrt())
+        return is_near.where(beside, beyond * (large.exp() / large.sqrt()))
 
     # *** parts of a number ***
 
@@ -323,6 +330,20 @@ def _series(x: S, coefficients: Sequence[float]) -> S:
     for coefficient in coefficients[2:]:
         value = value * x + coefficient
     return value
+
+
+def _erfc_fit(size: S) -> tuple[S, S]:
+    """A factor and a logarithm, whose product with exp(-size^2) is the complement of erf."""
+    t = (size * 0.5 + 1).reciprocal()
+    return t, _series(t, _ERFC)
+
+
+def erfcx_single(x: S) -> S:
+    """exp(x^2) erfc(x) of float32 values."""
+    size = x.abs()
+    t, logarithm = _erfc_fit(size)
+    tail = t * logarithm.exp()
+    return (x < 0).where(exp_of_square(size) * 2 - tail, tail)
 
 
 def _erfinv_improved(y: S, x: S) -> S:

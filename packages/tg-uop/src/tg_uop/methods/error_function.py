@@ -118,6 +118,22 @@ def erfc_double(x: V) -> V:
     return (size < _NEAR).where(1 - _near(x, size), (x < 0).where(2 - tail, tail))
 
 
+def erfcx_double(x: V) -> V:
+    """exp(x^2) erfc(x) of float64 values, which does not vanish for large x."""
+    size = _size(x)
+    tail = _scaled_complement(size)
+    growth = exp_of_square(size)
+    near = growth * (1 - _near(x, size))
+    return (size < _NEAR).where(near, (x < 0).where(2 * growth - tail, tail))
+
+
+def exp_of_square(size: V) -> V:
+    """exp(size^2) with all digits; infinite where that is too large."""
+    kept = (size > _NOTHING_FROM).where(_NOTHING_FROM, size)
+    cut = (kept * _CUT).trunc() * (1 / _CUT)  # type: ignore[attr-defined]
+    return (cut * cut).exp() * ((kept - cut) * (kept + cut)).exp()  # type: ignore[no-any-return]
+
+
 def _size(x: V) -> V:
     return (x < 0).where(-x, x)
 
@@ -134,15 +150,20 @@ def _complement(size: V) -> V:
     ends = size < _NOTHING_FROM
     # NaN stays NaN
     y = ends.where(size, size.ne(size).where(size, _NOTHING_FROM))
+    cut = (y * _CUT).trunc() * (1 / _CUT)  # type: ignore[attr-defined]
+    # the square of what was cut is exact, so the exponential has all digits
+    power = (-(cut * cut)).exp() * ((cut - y) * (cut + y)).exp()
+    return _scaled_complement(y) * power  # type: ignore[no-any-return]
+
+
+def _scaled_complement(y: V) -> V:
+    """The complement times exp(y^2) for values from `_NEAR` on."""
     middle = _ratio((y < _FAR).where(y, 1.0), _MIDDLE_TOP, _MIDDLE_BOTTOM)
     above = (y < _FAR).where(_FAR, y)
     inverse = 1 / (above * above)
     series = inverse * _ratio(inverse, _FAR_TOP, _FAR_BOTTOM)
     far = (math.sqrt(1 / math.pi) - series) / above
-    cut = (y * _CUT).trunc() * (1 / _CUT)  # type: ignore[attr-defined]
-    # the square of what was cut is exact, so the exponential has all digits
-    power = (-(cut * cut)).exp() * ((cut - y) * (cut + y)).exp()
-    return (y < _FAR).where(middle, far) * power  # type: ignore[no-any-return]
+    return (y < _FAR).where(middle, far)
 
 
 def _ratio(x: V, top: Sequence[float], bottom: Sequence[float]) -> V:
