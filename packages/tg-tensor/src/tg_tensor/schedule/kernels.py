@@ -225,6 +225,9 @@ class KernelBuilder:
         return None
 
 
+FAR = 256
+"""So many nodes further down there is no line that says where a root comes from."""
+
 LOADED = frozenset((Ops.BUFFER, Ops.BUFFER_VIEW, Ops.AFTER))
 
 
@@ -238,8 +241,13 @@ def _reduced(node: UOp, value: UOp, loops: tuple[UOp, ...]) -> UOp:
 
 
 def _line_of(node: UOp) -> Line | None:
-    """The user's line that a root comes from: its own, or that of the nearest value below it."""
-    while node.source_line is None and node.src:
+    """The user's line that a root comes from: its own, or that of the nearest value below it.
+
+    None where the nearest that has one is far: each root of a long chain would look through all.
+    """
+    for _ in range(FAR):
+        if node.source_line is not None or not node.src:
+            break
         node = node.stored_value if node.op is Ops.STORE else node.src[0]
     return node.source_line
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
 from tg_uop import Ops, UOp, dtypes
 from tg_uop.ir.args import BufferArg
 
@@ -75,8 +76,8 @@ def plan_memory(calls: Sequence[Sequence[UOp]], internal: Iterable[UOp]) -> Memo
         device = cast(str, life.buffer.device)
         size = -(-max(life.nbytes, 1) // ALIGNMENT) * ALIGNMENT
         separate += size
-        others = placed.setdefault(device, _Placed())
-        offset = _lowest_gap(others.alive_during(life), size)
+        others = placed.setdefault(device, _Placed(len(alive)))
+        offset = others.lowest_gap(life, size)
         others.add(life, offset, offset + size)
         offsets[life.buffer] = offset
         arena_bytes[device] = max(arena_bytes.get(device, 0), offset + size)
@@ -84,42 +85,38 @@ def plan_memory(calls: Sequence[Sequence[UOp]], internal: Iterable[UOp]) -> Memo
 
 
 class _Placed:
-    """Where buffers lie that have been placed, found by when they are alive.
+    """Where buffers lie that have been placed, in order of their starts.
 
-    A life of 2^k steps or less, but more than half of that, is noted under each span of 2^k steps
-    that it touches: that is two at most, and one step is in one span a size.
+    Each placement looks at all that are there, which are thousands where a training step keeps
+    every intermediate for its gradient: hence arrays.
     """
 
-    def __init__(self) -> None:
-        self.spans: dict[tuple[int, int], list[tuple[int, int, Lifetime]]] = {}
-        self.sizes: set[int] = set()
+    def __init__(self, most: int) -> None:
+        """Room for `most` buffers."""
+        self.count = 0
+        # rows: first byte, byte after the last, first and last step of the life
+        self.table = np.zeros((4, most), np.int64)
 
     def add(self, life: Lifetime, start: int, end: int) -> None:
         """Note that a buffer takes the bytes from `start` to before `end`."""
-        size = (life.last - life.first).bit_length()
-        self.sizes.add(size)
-        for span in range(life.first >> size, (life.last >> size) + 1):
-            self.spans.setdefault((size, span), []).append((start, end, life))
+        table, count = self.table, self.count
+        place = int(np.searchsorted(table[0, :count], start))
+        table[:, place + 1 : count + 1] = table[:, place:count]
+        table[:, place] = (start, end, life.first, life.last)
+        self.count += 1
 
-    def alive_during(self, life: Lifetime) -> list[tuple[int, int]]:
-        """The bytes that are taken at some time in a life, in order; some more than once."""
-        taken = []
-        for size in self.sizes:
-            for span in range(life.first >> size, (life.last >> size) + 1):
-                for start, end, other in self.spans.get((size, span), ()):
-                    if other.first <= life.last and life.first <= other.last:
-                        taken.append((start, end))
-        taken.sort()
-        return taken
-
-
-def _lowest_gap(taken: Iterable[tuple[int, int]], size: int) -> int:
-    offset = 0
-    for start, end in taken:
-        if offset + size <= start:
-            break
-        offset = max(offset, end)
-    return offset
+    def lowest_gap(self, life: Lifetime, size: int) -> int:
+        """The first byte of the lowest `size` bytes that nobody takes during a life."""
+        starts, ends, firsts, lasts = self.table[:, : self.count]
+        alive = (firsts <= life.last) & (lasts >= life.first)
+        starts, ends = starts[alive], ends[alive]
+        if not starts.size:
+            return 0
+        # before each buffer, the bytes after all that start below it
+        free = np.concatenate(([0], np.maximum.accumulate(ends)))
+        fits = free[:-1] + size <= starts
+        place = int(fits.argmax())
+        return int(free[place] if fits[place] else free[-1])
 
 
 def in_arena(buffer: UOp, arena: UOp, offset: int) -> UOp:
