@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Self
@@ -34,11 +35,13 @@ from tg_tensor.multi.shard import (
     shard_uop,
     sharded_axis,
 )
+from tg_tensor.ops.bindings import bindings_of, clash
 from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors
 from tg_tensor.ops.exchange import ExchangeOps
 from tg_tensor.ops.numbers import number
 from tg_tensor.ops.views import is_in_file, names_place
-from tg_tensor.realize import realize, schedule
+from tg_tensor.realize import realize, recorders, schedule
+from tg_tensor.schedule.errors import BindingError
 from tg_tensor.training import Trains, train
 
 
@@ -87,9 +90,14 @@ class Tensor(ExchangeOps, metaclass=Trains):
         What is pending in memory that they read is done first; other Tensors keep their values.
         """
         with REALIZING:
-            wanted = [self.uop, *(t.uop for t in lst)]
-            replaced = realize(wanted, _other_uops(wanted), do_update_stats=do_update_stats)
-            apply_replacements(replaced)
+            try:
+                _compute([self.uop, *(t.uop for t in lst)], do_update_stats)
+            except BindingError:
+                # a captured step has one value of each variable
+                if recorders.active:
+                    raise
+                for tensor in (self, *lst):
+                    _compute_apart(tensor, do_update_stats, alone=not lst)
         return self
 
     def schedule_linear(self, *lst: Self) -> UOp:
@@ -339,6 +347,27 @@ def apply_replacements(replaced: dict[UOp, UOp]) -> None:
         leaves = {t.uop for t in tensors if t.requires_grad}
         if leaves:
             remember(computed, replaced, leaves)
+
+
+def _compute(wanted: list[UOp], do_update_stats: bool) -> None:
+    apply_replacements(realize(wanted, _other_uops(wanted), do_update_stats=do_update_stats))
+
+
+def _compute_apart(tensor: Tensor, do_update_stats: bool, *, alone: bool) -> None:
+    """Compute a Tensor where others that wait for memory have other values of its variables."""
+    try:
+        if not alone:
+            _compute([tensor.uop], do_update_stats)
+            return
+    except BindingError:
+        pass
+    values = bindings_of([tensor.uop])
+    waiting = [t.uop for t in live_tensors() if t is not tensor and clash(values, t.uop)]
+    for node in dict.fromkeys(waiting):
+        # one that has two values of a variable itself is none of those that can be helped
+        with suppress(BindingError):
+            _compute([node], do_update_stats)
+    _compute([tensor.uop], do_update_stats)
 
 
 def _other_uops(wanted: list[UOp]) -> list[UOp]:

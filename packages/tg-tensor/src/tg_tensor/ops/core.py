@@ -18,7 +18,8 @@ from tg_uop.methods.reduce import ReduceMixin
 from tg_uop.origin import user_line
 
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
-from tg_tensor.errors import GradientError
+from tg_tensor.errors import GradientError, PartialWriteError
+from tg_tensor.ops.bindings import bindings_of_steps, clash
 from tg_tensor.ops.views import (
     WRITABLE_VIEWS,
     Step,
@@ -191,6 +192,9 @@ class TensorCore(ReduceMixin):
             return
         above = self._origins()
         _refuse_leaves([self] if steps else [], above)
+        if clash(bindings_of_steps(steps), self.uop):
+            # what was written with another value of a variable must have happened
+            self.realize()
         # the outermost first: what is seen through it is a view of what it becomes
         line: Line = [(self, _AGAIN), *above]
         _give_memory([tensor for tensor, _ in line if tensor is not None])
