@@ -38,8 +38,11 @@ class OptimizerError(TgError, ValueError, RuntimeError):
         return f"{self.optimizer}: {self.reason}" + (f"; {self.hint}" if self.hint else "")
 
 
-class StateDictError(TgError, KeyError, ValueError):
-    """A state dict whose names or shapes are not those of the model."""
+class StateDictError(TgError, KeyError, ValueError, RuntimeError):
+    """A state dict whose names or shapes are not those of the model.
+
+    PyTorch has a `RuntimeError` here.
+    """
 
     def __init__(
         self,

@@ -19,12 +19,13 @@ __all__ = [
     "ExportError",
     "FetchError",
     "GradientError",
+    "PartialWriteError",
     "UnknownModeError",
 ]
 
 
-class DataError(TgError, ValueError):
-    """Data from outside that no Tensor can be made of."""
+class DataError(TgError, ValueError, RuntimeError):
+    """Data from outside that no Tensor can be made of; PyTorch: one or the other."""
 
     def __init__(self, *, given: str, reason: str, hint: str = "") -> None:
         self.given = given
@@ -96,6 +97,10 @@ class GradientError(TgError, RuntimeError):
     def explain(self) -> str:
         text = f"no gradient of {self.op}: {self.reason}"
         return f"{text}; {self.hint}" if self.hint else text
+
+
+class PartialWriteError(GradientError, NotImplementedError):
+    """A write to a part of a Tensor that requires a gradient; others do not implement it."""
 
 
 class AssignError(TgError, RuntimeError, ValueError, TypeError):

@@ -232,11 +232,13 @@ def _misfit(
     """What of `value` is not of its kind: where, the part, its kind. None where all of it fits."""
     if _fits(value, kind, owner):
         return None
-    element = _element_kind(kind)
-    if element is not None and isinstance(value, list | tuple):
+    is_choice = typing.get_origin(kind) in (types.UnionType, typing.Union)
+    kinds = typing.get_args(kind) if is_choice else (kind,)
+    elements = [element for k in kinds if (element := _element_kind(k)) is not None]
+    if len(elements) == 1 and isinstance(value, list | tuple):
         for place, part in enumerate(value):
-            if not _fits(part, element, owner):
-                return f"{where}[{place}]", part, element
+            if not _fits(part, elements[0], owner):
+                return f"{where}[{place}]", part, elements[0]
     return where, value, kind
 
 

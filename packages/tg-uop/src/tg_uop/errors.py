@@ -271,7 +271,7 @@ class DeviceMismatchError(TgError, ValueError, RuntimeError):
         )
 
 
-class MalformedNodeError(TgError, ValueError):
+class MalformedNodeError(TgError, ValueError, RuntimeError):
     """A node that was asked for something it does not have, or built with parts that do not fit."""
 
     def __init__(self, *, node: str, attempted: str, reason: str, hint: str = "") -> None:
@@ -358,7 +358,7 @@ class RewriteFuelError(TgError, RuntimeError):
         return "\n".join(lines)
 
 
-class SpecError(TgError, ValueError):
+class SpecError(TgError, ValueError, RuntimeError):
     """A graph that breaks the rules of its form."""
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tg_uop.errors import TgError
 
 
-class CustomError(TgError, ValueError):
+class CustomError(TgError, ValueError, RuntimeError, TypeError):
     """A kernel or function by a user that does not fit what it is used for."""
 
     def __init__(self, *, function: str, reason: str, hint: str = "") -> None:

@@ -430,7 +430,7 @@ def _refuse_leaves(parts: Sequence[TensorCore], above: Line) -> None:
             break
         wholes.append(tensor)
     if any(t is not None and t.requires_grad for t in (*parts, *wholes)):
-        raise GradientError(
+        raise PartialWriteError(
             op="a write to a part of a Tensor that requires a gradient",
             reason="its gradient would be that of another value",
             hint="write before requires_grad_(), assign a whole value, or write to a copy "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tg_uop.errors import TgError
 
 
-class BindingError(TgError, ValueError):
+class BindingError(TgError, ValueError, RuntimeError):
     """One variable with two values in what is realized together."""
 
     def __init__(self, *, name: str, values: Sequence[int]) -> None:

@@ -6,6 +6,7 @@ from functools import cache
 from math import inf, isnan
 from typing import Final, NamedTuple, final
 
+from tg_uop.arguments import names_bad_arguments
 from tg_uop.context import DEFAULT_FLOAT
 from tg_uop.dtype.constant import ConstFloat as ConstFloat
 from tg_uop.dtype.constant import ConstValue
@@ -31,6 +32,7 @@ class FloatInfo(NamedTuple):
     mantissa: int
 
 
+@names_bad_arguments
 def finfo(dtype: DType) -> FloatInfo:
     """The layout of a float type.
 
@@ -62,11 +64,13 @@ def is_bool(dtype: DType) -> bool:
     return dtype.is_bool
 
 
+@names_bad_arguments
 def min_value(dtype: DType) -> int | float | bool:
     """The smallest value; minus infinity for floats."""
     return dtype.min
 
 
+@names_bad_arguments
 def max_value(dtype: DType) -> int | float | bool:
     """The largest value; infinity for floats."""
     return dtype.max
