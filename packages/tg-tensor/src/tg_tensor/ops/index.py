@@ -198,7 +198,8 @@ class IndexOps(TensorMovementOps):
         lines = (1,) * flat_index.ndim
         source = moved.reshape((*before, *lines, count, *after))
         column = flat_index.reshape((*flat_index.shape, *(1,) * (1 + len(after))))
-        counter = self._iota(count, self.device, dtypes.int32).reshape((count, *(1,) * len(after)))
+        counter = self._iota(count, flat_index.device, dtypes.int32)
+        counter = counter.reshape((count, *(1,) * len(after)))
         picked = counter.eq(column).where(source, False)
         found = picked._only_one(place + flat_index.ndim)
         if not self._sums_rows_in_turn(flat_index):
