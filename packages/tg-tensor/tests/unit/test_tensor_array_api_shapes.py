@@ -168,3 +168,9 @@ def test_matrices_of_nothing_have_norm_0(shape: tuple[int, ...], ord: Any) -> No
     found = array_api.linalg.matrix_norm(Tensor.ones(*shape), ord=ord, keepdims=True)
     assert found.shape == (*shape[:-2], 1, 1)
     assert not found.numpy().any()
+
+
+def test_narrow_places_count_from_the_end_of_a_long_axis() -> None:
+    x, places = Tensor.arange(300), Tensor([-1, -128, 3], dtype="int8")
+    assert array_api.take_along_axis(x, places).tolist() == [299, 172, 3]
+    assert array_api.take(x, places).tolist() == [299, 172, 3]

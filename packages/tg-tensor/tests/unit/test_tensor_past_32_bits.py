@@ -40,6 +40,7 @@ def test_long_tensors_are_read_and_written_at_their_ends() -> None:
     assert x[COUNT - 5 :].tolist() == [0, 0, 9, 0, 0]
     assert x[-3].item() == 9
     assert x[Tensor([(1 << 31) - 1, COUNT - 3, 10, 0])].tolist() == [7, 9, 3, 0]
+    assert x[Tensor([-3, -1])].tolist() == [9, 0]
     assert x[(1 << 31) - 1 :: 8].tolist() == [7, 0, 0, 0, 0, 0]
     assert x.flip(0)[:4].tolist() == [0, 0, 9, 0]
     rows = x.reshape(8, COUNT // 8)

@@ -35,6 +35,7 @@ from tg_tensor.algorithms.lookups import last_turns, pays_in_turn, row_lookup
 from tg_tensor.ops.movement import TensorMovementOps
 from tg_tensor.ops.numbers import check_room
 from tg_tensor.ops.views import INDEX
+from tg_tensor.schedule.affine import max_dim
 
 
 class IndexOps(TensorMovementOps):
@@ -242,11 +243,16 @@ class IndexOps(TensorMovementOps):
         return valid.where(flat, -1) if narrowed or len(indices) > 1 else flat
 
     def _counted_from_front(self, size: int) -> Self:
-        """Indices with the negative ones, which count from the end, made positive."""
+        """Indices with the negative ones, which count from the end, made positive.
+
+        They get 64 bits where the size is too large for 32.
+        """
         known = getattr(self, "_host_range", None)
         wide = self._as_places()
         if self.dtype.is_unsigned or (known is not None and known[0] >= 0):
             return wide
+        if wide.dtype is dtypes.int32 and max_dim(size) > dtypes.int32.max:
+            wide = wide.cast(dtypes.int64)
         return (wide < 0).where(wide + size, wide)
 
     def _as_places(self) -> Self:

@@ -155,9 +155,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     ]
     source, wanted = list(outer), list(outer)
     source[place], wanted[place] = x.shape[place], indices.shape[place]
-    positions = indices.expand(wanted)
-    counted = (positions < 0).where(positions + x.shape[place], positions)
-    return x.expand(source).gather(place, counted)
+    return x.expand(source).gather(place, indices.expand(wanted))
 
 
 def _without(x: Tensor, axis: int) -> Tensor:
