@@ -117,3 +117,44 @@ def test_a_captured_scatter_follows_its_index() -> None:
         expected = np.zeros(SIZE, np.float32)
         np.add.at(expected, index, source)
         np.testing.assert_array_equal(summed(Tensor(index), Tensor(source)).numpy(), expected)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.uint8])
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_the_largest_and_the_smallest(reduce: str, dtype: type, include_self: bool) -> None:
+    old, index, source = drawn(1)
+    old, source = (old + 9).astype(dtype), (source + 9).astype(dtype)
+    combine = np.maximum if reduce == "amax" else np.minimum
+    touched = np.zeros(old.shape, bool)
+    touched[places(index, 1)] = True
+    worst = {"amax": 0, "amin": 99}[reduce]
+    expected = old.copy() if include_self else np.where(touched, worst, old).astype(dtype)
+    combine.at(expected, places(index, 1), source)
+    found = Tensor(old).scatter_reduce(1, Tensor(index), Tensor(source), reduce, include_self)
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def test_nan_is_the_largest() -> None:
+    old, index, source = drawn(1)
+    source[1, 7, 2] = np.nan
+    expected = old.copy()
+    np.maximum.at(expected, places(index, 1), source)
+    found = Tensor(old).scatter_reduce(1, Tensor(index), Tensor(source), "amax")
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_the_largest_sources_share_the_gradient(reduce: str) -> None:
+    old, index, source = drawn(1)
+    sources = Tensor(source)
+    found = Tensor(old).scatter_reduce(1, Tensor(index), sources, reduce, include_self=False)
+    weights = np.arange(old.size, dtype=np.float32).reshape(old.shape)
+    (slope,) = (found * Tensor(weights)).sum().gradient(sources)
+    whole = np.full(old.shape, -99 if reduce == "amax" else 99, np.float32)
+    (np.maximum if reduce == "amax" else np.minimum).at(whole, places(index, 1), source)
+    wins = source == np.take_along_axis(whole, index, 1)
+    counts = np.zeros_like(whole)
+    np.add.at(counts, places(index, 1), wins)
+    share = np.take_along_axis(weights / np.maximum(counts, 1), index, 1)
+    np.testing.assert_allclose(slope.numpy(), np.where(wins, share, 0), rtol=1e-6)

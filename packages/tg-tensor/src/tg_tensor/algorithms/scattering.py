@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from tg_uop import UOp
+from tg_uop import Ops, UOp
 
 from tg_tensor.algorithms.loops import Loops, as_index
 
@@ -16,23 +16,30 @@ def shares_of(rows: int, steps: int) -> int:
 
 @final
 class ScatterKernel:
-    """Elements along the second of three axes: the sum of the sources, or the last of them."""
+    """Elements along the second of three axes: what an op makes of the sources, or the last."""
 
-    __slots__ = ("adds", "start")
+    __slots__ = ("name", "op", "start")
 
-    def __init__(self, adds: bool, start: float = 0.0) -> None:
-        self.adds = adds
+    def __init__(self, name: str, op: Ops | None, start: float | None = None) -> None:
+        self.name = name
+        self.op = op
         self.start = start
 
+    def _first(self, element: UOp) -> UOp:
+        """What an element holds before its first source."""
+        if self.op is Ops.MAX:
+            return element.const_like(element.dtype.min)
+        is_signed_zero = self.start is not None and element.dtype.is_float
+        return element.const_like(self.start if is_signed_zero else 0)
+
     def __call__(self, out: UOp, index: UOp, source: UOp) -> UOp:
-        """out[o, index[o, k, i], i] is the sum or the last of source[o, k, i], else the start.
+        """out[o, index[o, k, i], i] is made of source[o, k, i], of all k in their order.
         An index outside of the axis names nothing. `out` may have a row more than there are: the
         last one is then done twice, so that threads get equally many.
         """
         all_rows, size, inner = _sizes(out)
         rows, sources, _ = _sizes(index)
-        first = out.index(0, 0, 0)
-        zero = first.const_like(self.start if first.dtype.is_float else 0)
+        first = self._first(out.index(0, 0, 0))
         loops = Loops()
         shares = shares_of(rows, sources * inner)
         share = loops.threads(shares) if shares > 1 else loops.loop(1)
@@ -40,16 +47,16 @@ class ScatterKernel:
             row = thread * (all_rows // shares) + rest
             given = row.minimum(rows - 1)
             with loops.nest(size, inner) as (place, i):
-                loops.write(out, row, place, i, value=zero)
+                loops.write(out, row, place, i, value=first)
             with loops.nest(sources, inner) as (turn, i):
                 named = loops.read(index, given, turn, i)
                 is_inside = (named >= 0) & (named < size)
                 place = as_index(named.maximum(0).minimum(size - 1))
                 value = loops.read(source, given, turn, i)
                 before = loops.read(out, row, place, i)
-                after = before + value if self.adds else value
+                after = value if self.op is None else before.alu(self.op, value)
                 loops.write(out, row, place, i, value=is_inside.where(after, before))
-        return loops.kernel("scatter_add" if self.adds else "scatter")
+        return loops.kernel(self.name)
 
 
 @final
@@ -92,8 +99,9 @@ def _sizes(memory: UOp) -> tuple[int, int, int]:
     return memory.shape  # type: ignore[return-value]
 
 
+SUM = ScatterKernel("scatter_add", Ops.ADD)
 # added to a number, -0.0 leaves it as it is, a zero with its sign, too
-SUM_TO_ADD = ScatterKernel(adds=True, start=-0.0)
-SUM = ScatterKernel(adds=True)
-LAST = ScatterKernel(adds=False)
+SUM_TO_ADD = ScatterKernel("scatter_add", Ops.ADD, start=-0.0)
+LARGEST = ScatterKernel("scatter_max", Ops.MAX)
+LAST = ScatterKernel("scatter", None)
 ROWS = RowsKernel()

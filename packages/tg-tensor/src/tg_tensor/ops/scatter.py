@@ -15,7 +15,14 @@ from tg_uop.plain import plain
 
 from tg_tensor.algorithms.calls import Gradient, run_kernel, with_gradient
 from tg_tensor.algorithms.lookups import pays_in_turn
-from tg_tensor.algorithms.scattering import LAST, SUM, SUM_TO_ADD, ScatterKernel, shares_of
+from tg_tensor.algorithms.scattering import (
+    LARGEST,
+    LAST,
+    SUM,
+    SUM_TO_ADD,
+    ScatterKernel,
+    shares_of,
+)
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.index import IndexOps
 
@@ -146,6 +153,8 @@ class ScatterOps(IndexOps):
             return self._itself()
         if reduce in ("sum", "mean") and self._takes_turns(axis, index):
             return self._sum_in_turn(axis, index, source, reduce, include_self)
+        if reduce in ("amax", "amin") and self._takes_turns(axis, index):
+            return self._extreme_in_turn(axis, index, source, reduce, include_self)
         hits, sources = self._scatter_parts(axis, index, source)
         touched = self._spread_back(axis, hits.any(-1))
         if reduce in ("sum", "mean"):
@@ -204,15 +213,38 @@ class ScatterOps(IndexOps):
         total = sums.cast(self.dtype)
         if reduce == "sum" and include_self:
             return total + self
-        ones = self._of(self.ufix(1).uop.cast(dtypes.int32))._expand_to(index.shape)
-        hits = self._in_turn(SUM, axis, index, ones)
-        count = self._spread_back(axis, hits.transpose(axis, -1))
+        count = self._sources_of(axis, index)
         total = total + self if include_self else total
         if reduce == "sum":
             return (count > 0).where(total, self)
         mode = None if self.dtype.is_float else "floor"
         mean = total.div(count + int(include_self), rounding_mode=mode)
         return (count > 0).where(mean.cast(self.dtype), self)
+
+    def _sources_of(self, axis: int, index: Self) -> Self:
+        """How many sources each element has."""
+        ones = self._of(self.ufix(1).uop.cast(dtypes.int32))._expand_to(index.shape)
+        hits = self._in_turn(SUM, axis, index, ones)
+        return self._spread_back(axis, hits.transpose(axis, -1))
+
+    def _extreme_in_turn(
+        self, axis: int, index: Self, source: Self, reduce: str, include_self: bool
+    ) -> Self:
+        """`scatter_reduce` for the largest and the smallest."""
+        if reduce == "amin":
+            flipped, turned = self._mirrored(), source._mirrored()
+            return flipped._extreme_in_turn(axis, index, turned, "amax", include_self)._mirrored()
+        found = self._in_turn(LARGEST, axis, index, source).uop
+        kind: Any = type(self)
+        rule = _gradient_of_largest(kind, axis)
+        found = with_gradient("scatter_max", [found], rule, [index.uop, source.uop])[0]
+        largest = self._spread_back(axis, self._of(found).transpose(axis, -1))
+        combined = largest.maximum(self) if include_self else largest
+        return (self._sources_of(axis, index) > 0).where(combined, self)
+
+    def _mirrored(self) -> Self:
+        """In the opposite order: the negative of floats, the complement of integers."""
+        return -self if self.dtype.is_float else ~self
 
     def _scatter_in_turn(self, axis: int, index: Self, source: Self) -> Self:
         """`scatter`: the turn of the last source is found first, and then what it brings."""
@@ -289,6 +321,23 @@ def _gradient_of_sums(kind: Any, axis: int) -> Gradient:
             return [None, None]
         index, _ = node.call_args
         return [None, kind._of(flowing).gather(axis, kind._of(index)).uop]
+
+    return gradient
+
+
+@cache
+def _gradient_of_largest(kind: Any, axis: int) -> Gradient:
+    """What flows to an element is shared evenly by the sources that are as large as it."""
+
+    def gradient(flowing: UOp | None, node: UOp) -> list[UOp | None]:
+        if flowing is None:
+            return [None, None]
+        index, source = (kind._of(node) for node in node.call_args)
+        whole = kind._of(node.gettuple(0))
+        is_largest = source.eq(whole.gather(axis, index))
+        count = whole._in_turn(SUM, axis, index, is_largest.cast(dtypes.int32))
+        share = kind._of(flowing) / count.maximum(1).cast(source.dtype)
+        return [None, is_largest.where(share.gather(axis, index), 0).uop]
 
     return gradient
 
