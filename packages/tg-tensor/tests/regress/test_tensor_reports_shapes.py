@@ -403,3 +403,12 @@ def test_triangles_and_diagonals(diagonal: int) -> None:
     kept = counting(3, 4)
     if -3 < diagonal < 4:
         assert np.array_equal(Tensor(kept).diagonal(diagonal).numpy(), np.diagonal(kept, diagonal))
+
+
+def test_windows_over_a_value_without_axes() -> None:
+    """It counts as one element on an axis."""
+    x = Tensor(3.0)
+    assert x.unfold(0, 1, 1).tolist() == [3.0]
+    assert x.unfold(-1, 0, 2).shape == (0,)
+    with pytest.raises(ValueError, match="size"):
+        x.unfold(0, 2, 1)

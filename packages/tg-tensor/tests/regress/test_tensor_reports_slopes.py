@@ -180,3 +180,36 @@ def test_exponents_that_are_no_numbers(
     y = x**exponent
     np.testing.assert_array_equal(y.numpy(), np.float32(values))
     np.testing.assert_array_equal(y.sum().gradient(x)[0].numpy(), np.float32(slopes))
+
+
+OF_TWO: list[tuple[str, float, float, float, float]] = [
+    ("xlogy", 0, 2, math.log(2), 0), ("xlogy", 0, INF, INF, 0), ("xlogy", 0, -1, 0, 0),
+    ("xlogy", 2, 0, -INF, INF), ("xlogy", NAN, 2, math.log(2), NAN),
+    ("xlog1py", 0, 1, math.log(2), 0), ("xlog1py", 0, -1, 0, NAN), ("xlog1py", 0, -2, 0, 0),
+    ("atan2", NAN, 1, NAN, NAN), ("atan2", 1, NAN, NAN, NAN), ("atan2", 0, 0, 0, 0),
+    ("atan2", 1e-30, 1e-30, 5e29, -5e29), ("atan2", 1, -INF, NAN, 0),
+    ("hypot", NAN, 1, NAN, NAN), ("hypot", 0, 0, 0, 0), ("hypot", INF, 1, NAN, 0),
+    ("hypot", 3e30, -4e30, 0.6, -0.8), ("hypot", -3e-30, 4e-30, -0.6, 0.8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "left", "right", "by_left", "by_right"), OF_TWO)
+def test_derivatives_by_each_of_two_values(
+    name: str, left: float, right: float, by_left: float, by_right: float
+) -> None:
+    """NaN passed on, limits at 0 kept, no overflow on the way."""
+    a, b = (Tensor([float(v)]).requires_grad_() for v in (left, right))
+    found = getattr(a, name)(b).sum().gradient(a, b)
+    assert same(found[0].item(), by_left)
+    assert same(found[1].item(), by_right)
+
+
+def test_derivatives_of_two_values_that_broadcast_or_are_one() -> None:
+    """One may be a number, a column beside a row, or the other one again."""
+    x = Tensor([3.0, 4.0]).requires_grad_()
+    assert np.allclose(x.hypot(4.0).sum().gradient(x)[0].numpy(), [0.6, math.sqrt(0.5)])
+    assert np.allclose(x.hypot(x).sum().gradient(x)[0].numpy(), math.sqrt(2))
+    column = Tensor([[2.0], [5.0]]).requires_grad_()
+    by_row, by_column = x.xlogy(column).sum().gradient(x, column)
+    assert np.allclose(by_row.numpy(), math.log(10))
+    assert np.allclose(by_column.numpy(), [[3.5], [1.4]])

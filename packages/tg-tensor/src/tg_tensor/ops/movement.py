@@ -58,7 +58,9 @@ class TensorMovementOps(ArrangeOps):
                 given=(size, step),
                 expected="0 or more, and 1 or more",
             )
-        axis = self._axis_of_part("unfold", dim)
+        if not self.shape:
+            return self.reshape((1,)).unfold(dim, size, step).reshape((size,))
+        axis = self._axis(dim)
         order = [i for i in range(self.ndim) if i != axis]
         windows = slide(self.permute([*order, axis]), [Window(size, step)])
         back = [order.index(i) if i != axis else len(order) for i in range(self.ndim)]

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Self, TypeVar
 
 from tg_uop import Ops
 from tg_uop.errors import DTypeError
 from tg_uop.plain import plain
 
 from tg_tensor.ops.division import DivisionOps
+from tg_tensor.ops.slopes import note_slopes_of_pair
 from tg_tensor.ops.special import integer_of
 
 # Euclid's algorithm takes the longest for neighbours in Fibonacci's sequence: so many steps at
 # most for integers of so many bytes
 _EUCLID_STEPS = {1: 13, 2: 25, 4: 48, 8: 94}
+
+
+V = TypeVar("V", bound="PairwiseOps")
 
 
 class PairwiseOps(DivisionOps):
@@ -76,13 +80,17 @@ class PairwiseOps(DivisionOps):
         left, right = self._float_pair(other)
         if left._is_narrow():
             return left.float().hypot(right.float()).cast(left.dtype)
+        pair = left, right
         left, right = left.abs(), right.abs()
         long, short = left.maximum(right), left.minimum(right)
         is_zero = long.eq(0)
         ratio = short / is_zero.where(1, long)
         length = long * (ratio * ratio + 1).sqrt()
         infinite = left.isinf() | right.isinf()
-        return infinite.where(math.inf, length)
+        found = infinite.where(math.inf, length)
+        return note_slopes_of_pair(
+            found, pair, lambda a, b: _direction(a, b), lambda a, b: _direction(b, a)
+        )
 
     def atan2(self, other: object) -> Self:
         """The angle of the point (other, self), between -pi and pi; signed zeros count."""
@@ -99,7 +107,13 @@ class PairwiseOps(DivisionOps):
         angle = is_steep.where(math.pi / 2 - angle, angle)
         angle = x.signbit().where(math.pi - angle, angle)
         signed = y.signbit().where(-angle, angle)
-        return (y.isnan() | x.isnan()).where(math.nan, signed)
+        found = (y.isnan() | x.isnan()).where(math.nan, signed)
+        return note_slopes_of_pair(
+            found,
+            (y, x),
+            lambda y, x: _direction(x, y) / _not_zero(x.hypot(y)),
+            lambda y, x: -_direction(y, x) / _not_zero(x.hypot(y)),
+        )
 
     def arctan2(self, other: object) -> Self:
         """See `atan2`."""
@@ -111,7 +125,12 @@ class PairwiseOps(DivisionOps):
         if x._is_narrow():
             return x.float().xlogy(y.float()).cast(x.dtype)
         is_zero = x.eq(0) & y.isnan().logical_not()
-        return is_zero.where(0, x * is_zero.where(1, y).log())
+        return note_slopes_of_pair(
+            is_zero.where(0, x * is_zero.where(1, y).log()),
+            (x, y),
+            lambda x, y: (x.eq(0) & (y <= 0)).where(0, y.log()),
+            lambda x, y: x / y,
+        )
 
     def xlog1py(self, other: object) -> Self:
         """self * log(1 + other), which is 0 where self is 0 and `other` is a number."""
@@ -119,7 +138,12 @@ class PairwiseOps(DivisionOps):
         if x._is_narrow():
             return x.float().xlog1py(y.float()).cast(x.dtype)
         is_zero = x.eq(0) & y.isnan().logical_not()
-        return is_zero.where(0, x * is_zero.where(0, y).log1p())
+        return note_slopes_of_pair(
+            is_zero.where(0, x * is_zero.where(0, y).log1p()),
+            (x, y),
+            lambda x, y: (x.eq(0) & (y <= -1)).where(0, y.log1p()),
+            lambda x, y: x / (y + 1),
+        )
 
     def logaddexp2(self, other: Self) -> Self:
         """log2(2**self + 2**other), without overflow."""
@@ -295,3 +319,12 @@ class PairwiseOps(DivisionOps):
         """Both values in their common float dtype."""
         left, right = self._in_order(other, False)
         return left._as_float(), right._as_float()
+
+
+def _direction(along: V, across: V) -> V:
+    """The cosine of the angle to `along`: its part of the length of both; 0 for no length."""
+    return along / _not_zero(along.hypot(across))
+
+
+def _not_zero(length: V) -> V:
+    return length.eq(0).where(1, length)

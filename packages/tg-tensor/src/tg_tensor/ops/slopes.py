@@ -51,6 +51,31 @@ def note_slope_of(value: S, x: S, slope: Callable[[S, S], S]) -> None:
     note_slopes(value.uop, (x.uop,), slopes)
 
 
+def note_slopes_of_pair(
+    value: S, pair: tuple[S, S], of_first: Callable[[S, S], S], of_second: Callable[[S, S], S]
+) -> S:
+    """`value`, remembering how it changes with each of two values that it is a function of.
+
+    Numbers beside a Tensor, which have no shape of their own, have no derivative.
+    """
+    kind = type(value)
+    own = [part.shape == value.shape for part in pair]
+    numbers = [part.uop for part in pair]
+
+    def slopes(node: UOp, operands: Sequence[UOp]) -> tuple[UOp, ...]:
+        given = iter(operands)
+        first, second = (
+            kind._of(next(given) if is_own else number)
+            for is_own, number in zip(own, numbers, strict=True)
+        )
+        found = (of_first(first, second).uop, of_second(first, second).uop)
+        return tuple(slope for slope, is_own in zip(found, own, strict=True) if is_own)
+
+    operands = tuple(part.uop for part, is_own in zip(pair, own, strict=True) if is_own)
+    note_slopes(value.uop, operands, slopes)
+    return value
+
+
 class SlopeOps(TensorElementwiseOps):
     """Functions of one value that know their derivatives."""
 
