@@ -63,26 +63,43 @@ def _reduce_lane(fact: ReduceFacts) -> UOp | None:
     for loop in reversed(fact.reduced):
         if not isinstance(loop.size, int):
             continue
-        moving = [load for load in fact.loads if load.moves_with(loop)]
-        if moving and all(load.is_contiguous(loop) for load in moving):
+        if _is_contiguous(fact, loop):
             return loop
     return None
+
+
+def _is_contiguous(fact: ReduceFacts, loop: UOp) -> bool:
+    """Whether all loads that move with a loop go to the next element at each of its steps."""
+    moving = [load for load in fact.loads if load.moves_with(loop)]
+    return bool(moving) and all(load.is_contiguous(loop) for load in moving)
 
 
 def _output_lane(view: Scheduler, facts: list[ReduceFacts]) -> UOp | None:
     """The output loop for lanes: contiguous in the loads where no reduce loop is."""
     for fact in facts:
         lane = _reduce_lane(fact)
+        sliding = None if lane is None else _sliding_lane(view, fact, lane)
+        if sliding is not None:
+            return sliding
         if lane is not None and int(lane.vmax) + 1 >= 8:
             free = _loops_outside_of(view, facts)
             return free
         for loop in reversed(fact.outputs):
-            if not isinstance(loop.size, int):
-                continue
-            moving = [load for load in fact.loads if load.moves_with(loop)]
-            if moving and all(load.is_contiguous(loop) for load in moving):
+            if isinstance(loop.size, int) and _is_contiguous(fact, loop):
                 return loop
     return _loops_outside_of(view, facts)
+
+
+def _sliding_lane(view: Scheduler, fact: ReduceFacts, lane: UOp) -> UOp | None:
+    """Of short windows over contiguous elements the loop by which they slide: no sums of lanes."""
+    if int(lane.vmax) >= _LONG:
+        return None
+    for loop in reversed(fact.outputs):
+        if not isinstance(loop.size, int) or not _is_contiguous(fact, loop):
+            continue
+        if loop.size % register_lanes(view) == 0:
+            return loop
+    return None
 
 
 def _loops_outside_of(view: Scheduler, facts: list[ReduceFacts]) -> UOp | None:
