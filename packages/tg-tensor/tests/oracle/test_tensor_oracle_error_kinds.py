@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from tg_tensor import Tensor
 from tg_uop.errors import TgError
 
+torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.oracle
 
 # x is (2, 3), v is (3,), i is (3,) of integers
