@@ -19,6 +19,7 @@ from tg_tensor.schedule.indexing import (
     gate_index,
     new_gates,
 )
+from tg_tensor.schedule.origins import begin_at_origins
 
 Place = tuple[UOp, Access]
 """An element of a node that the kernel computes."""
@@ -57,11 +58,10 @@ class KernelBuilder:
             self._statement(roots, number, target_of)
             for number, roots in enumerate(self.group.statements or [self.group.roots])
         ]
-        sink = UOp.sink(*ends)
-        sink = _renumbered(sink)
+        sink, arguments = begin_at_origins(_renumbered(UOp.sink(*ends)), tuple(self.slots))
         kernel = sink.replace(arg=KernelInfo())
         kernel.source_line = _line_of(self.group.roots[0].node)
-        return kernel, tuple(self.slots)
+        return kernel, arguments
 
     def _statement(self, roots: list[Root], number: int, targets: Mapping[Root, UOp]) -> UOp:
         """One loop nest: the stores of roots that run over the same elements."""
