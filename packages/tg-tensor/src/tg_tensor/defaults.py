@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tg_runtime.device import Device
 from tg_uop import DType, dtypes
-from tg_uop.errors import DTypeError
+from tg_uop.errors import DTypeError, TargetError
 
 DeviceName = str | tuple[str, ...]
 DTypeLike = DType | str | type
@@ -20,6 +20,8 @@ def device_or_default(device: str | tuple[str, ...] | list[str] | None) -> Devic
         return Device.DEFAULT
     if not isinstance(device, tuple | list):
         return Device.canonicalize(device)
+    if not device:
+        raise TargetError(text=repr(device), reason="there is no device in it")
     names = tuple(Device.canonicalize(name) for name in device)
     return names[0] if len(names) == 1 else names
 

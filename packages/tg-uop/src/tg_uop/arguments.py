@@ -34,6 +34,7 @@ SYNONYMS = (("axis", "dim", "axes", "dims"), ("keepdim", "keepdims"))
 # what Python raises where a value is not of the kind that the code expects
 _RAW = (TypeError, AttributeError, ValueError, ArithmeticError, LookupError, AssertionError)
 
+_LARGEST = 1 << 63
 _SHOWN = 60  # characters of a value in a message
 
 
@@ -159,6 +160,10 @@ def _refusal(
             return _kind_error(name, *found, owner)
         if isinstance(error, ZeroDivisionError) and isinstance(value, int | float) and value == 0:
             return ArgumentError(op=name, argument=parameter, given=value, expected="other than 0")
+        too_large = isinstance(value, int) and not -_LARGEST <= value < _LARGEST
+        if too_large and isinstance(error, OverflowError | ValueError):
+            expected = "a number of 64 bits or less"
+            return ArgumentError(op=name, argument=parameter, given=value, expected=expected)
     if isinstance(error, ArgumentTypeError):
         _name_operand(error, name, _each(signature, bound))
     return None
@@ -281,10 +286,11 @@ def _fits_sequence(
 ) -> bool:
     if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__"):
         return False
-    if not isinstance(value, list | tuple):
-        # of what has a length but is no list the elements are not looked at
-        return isinstance(value, Sequence) or hasattr(value, "__iter__")
     element = _element_kind(kind)
+    if not isinstance(value, list | tuple):
+        # of what has a length but is no list, such as an array, the elements are numbers
+        is_line = isinstance(value, Sequence) or hasattr(value, "__iter__")
+        return is_line and (element is None or _fits(1, element, owner))
     if element is not None:
         return all(_fits(part, element, owner) for part in value)
     return len(value) == len(parts) and all(

@@ -6,6 +6,7 @@ import math
 from typing import Self
 
 from tg_uop.dtype.promote import sum_acc_dtype
+from tg_uop.errors import ShapeError
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.loss import LossOps
@@ -32,6 +33,14 @@ class AttentionOps(LossOps):
         float32 at least. Raises `ArgumentError` for a mask together with `is_causal`.
         """
         if enable_gqa:
+            least = min(self.ndim, key.ndim, value.ndim)
+            if least < 3:
+                raise ShapeError(
+                    op="scaled_dot_product_attention",
+                    shapes=(self.shape, key.shape, value.shape),
+                    reason="heads that are repeated are the third axis from the end",
+                    hint="enable_gqa=False, or add an axis of heads",
+                )
             key = key._repeat_heads(self.shape[-3])
             value = value._repeat_heads(self.shape[-3])
         wide = sum_acc_dtype(self.dtype)

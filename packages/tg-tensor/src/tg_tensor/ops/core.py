@@ -140,11 +140,15 @@ class TensorCore(ReduceMixin):
             raise SignatureError(
                 call="from_uop", reason=f"got {sorted(kwargs)}", hint="it takes a node and a device"
             )
+        if not isinstance(y, UOp):
+            # before there is a Tensor of it, which others that are computed would meet
+            raise ArgumentTypeError(
+                call="from_uop", argument="y", given=shown(y), expected="a node (UOp)"
+            )
         tensor = cls._of(y)
         if device is None:
             return tensor
-        assert isinstance(device, str | tuple), f"{device!r} is no device name"
-        return tensor._of(y.copy_to_device(device_or_default(device)))
+        return tensor._of(y.copy_to_device(device_or_default(device)))  # type: ignore[arg-type]
 
     def _take(self, other: Self) -> Self:
         """Become what `other` is, and no view of anything."""

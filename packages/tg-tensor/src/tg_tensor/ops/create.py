@@ -373,19 +373,32 @@ def _steps_between(start: int | float, stop: int | float, step: int | float) -> 
             )
         distance = (stop - start) if step > 0 else (start - stop)
         return (distance + (abs(step) - 1)) // abs(step)  # type: ignore[return-value]
-    return max(math.ceil((stop - start) / step), 0)
+    steps = (stop - start) / step
+    if not math.isfinite(steps):
+        given = (start, stop, step)
+        expected = "finite numbers"
+        raise ArgumentError(
+            op="arange", argument="start, stop, step", given=given, expected=expected
+        )
+    return max(math.ceil(steps), 0)
 
 
 def shape_of(shape: tuple[ShapeArgs, ...]) -> Shape:
     """`f(2, 3)` and `f((2, 3))` mean the same."""
     first = shape[0] if shape else ()
     if len(shape) == 1 and not isinstance(first, int | float | UOp | np.integer):
-        return plain_sequence(first)  # type: ignore[return-value]
-    return plain_sequence(shape)  # type: ignore[return-value]
+        return _sizes_of(first)
+    return _sizes_of(shape)
+
+
+def _sizes_of(given: object) -> Shape:
+    sizes = plain_sequence(given)
+    # an element of a Tensor counts as the number that it is
+    return tuple(index(size) if isinstance(size, OperandOps) else size for size in sizes)
 
 
 def _checked_shape(op: str, shape: ShapeArgs) -> Shape:
-    sizes = (shape,) if isinstance(shape, int | UOp) else tuple(shape)
+    sizes = (shape,) if isinstance(shape, int | UOp) else _sizes_of(shape)
     for size in sizes:
         if isinstance(size, UOp):
             continue

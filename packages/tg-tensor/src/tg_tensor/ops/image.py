@@ -123,6 +123,13 @@ class ImageOps(EinsumOps):
         else:
             assert factors is not None, "one of the two is given"
             scales = self._scale_list(factors)
+            if not 0 < len(scales) <= self.ndim:
+                raise ArgumentError(
+                    op="interpolate",
+                    argument="scale_factor",
+                    given=factors,
+                    expected=f"one number, or one for each of 1 to {self.ndim} axes",
+                )
             own = self.shape[self.ndim - len(scales) :]
             lengths = [math.floor(o * scale) for o, scale in zip(own, scales, strict=True)]
             own_step = [None if recompute else 1 / scale for scale in scales]

@@ -326,6 +326,10 @@ def _windows_of(
     """A window an axis: of `count` axes for one number, else of as many as there are numbers."""
     kernel_size, stride = plain(kernel_size), plain(stride)
     given = [kernel_size] * count if isinstance(kernel_size, int) else list(kernel_size)
+    if not given:
+        raise ArgumentError(
+            op="window", argument="kernel_size", given=kernel_size, expected="one number or more"
+        )
     kernels = window_numbers("kernel_size", given, len(given))
     # an empty list of strides is PyTorch's way to say that there is none
     no_stride = stride is None or (not isinstance(stride, int) and not len(stride))

@@ -8,7 +8,7 @@ from operator import index
 from typing import Self
 
 from tg_uop.arguments import shown
-from tg_uop.errors import ArgumentTypeError, AxisError, ShapeError
+from tg_uop.errors import ArgumentTypeError, AxisError, DimensionError, ShapeError
 from tg_uop.ir.ops import Ops
 from tg_uop.plain import plain, plain_sequence
 
@@ -71,13 +71,11 @@ class MovementMixin:
 
         Raises `ShapeError` when the number of elements changes.
         """
-        target = _as_dims(shape, args)
+        target = _as_dims(shape, args, self)
         old = self.shape
         if None in target or -1 in target:
             target = self._completed_dims(target)
-        if target != old or any(isinstance(dim, float) for dim in target):
-            return self._movement(Ops.RESHAPE, target)
-        return self
+        return self if target == old else self._movement(Ops.RESHAPE, target)
 
     def _completed_dims(self, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
         """Dimensions with the ones kept (None) and the one worked out (-1) put in."""
@@ -143,6 +141,8 @@ class MovementMixin:
         if dim is None:
             return self.reshape(tuple(s for s in self.shape if not _is_one(s)))
         if not self.shape:
+            for axis in plain_sequence(dim):  # type: ignore[arg-type]
+                self._axis(axis, extra=1)
             return self.reshape(())
         axes = {self._axis(d) for d in plain_sequence(dim)}  # type: ignore[arg-type]
         kept = (s for i, s in enumerate(self.shape) if i not in axes or not _is_one(s))
@@ -168,9 +168,11 @@ class MovementMixin:
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
         """Two axes exchanged."""
         order = list(range(self.ndim))
-        first, second = self._axis(dim0), self._axis(dim1)
         if not order:
+            for axis in (dim0, dim1):
+                self._axis(axis, extra=1)
             return self.permute(())
+        first, second = self._axis(dim0), self._axis(dim1)
         order[first], order[second] = order[second], order[first]
         return self.permute(order)
 
@@ -191,7 +193,7 @@ class MovementMixin:
 
         Raises `ShapeError` when an axis of another size would change.
         """
-        wanted = _as_dims(shape, args)
+        wanted = _as_dims(shape, args, self)
         return self._expand_to(self._kept_dims(wanted))
 
     def _kept_dims(self, wanted: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -245,12 +247,12 @@ class MovementMixin:
 
     def shrink_to(self, shape: Dim | Sequence[Dim], *args: Dim) -> Self:
         """The leading elements of each axis; None keeps an axis."""
-        wanted = _as_dims(shape, args)
+        wanted = _as_dims(shape, args, self)
         return self.shrink([None if dim is None else (0, dim) for dim in wanted])
 
     def pad_to(self, shape: Dim | Sequence[Dim], *args: Dim) -> Self:
         """Zeros after each axis up to a size; None keeps an axis."""
-        wanted = _as_dims(shape, args)
+        wanted = _as_dims(shape, args, self)
         if len(wanted) != self.ndim:
             raise ShapeError(
                 op=Ops.PAD.name,
@@ -330,13 +332,28 @@ def _is_zero(dim: Dim) -> bool:
     return isinstance(dim, int) and dim == 0
 
 
-def _as_dims(first: Dim | Sequence[Dim], rest: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """`f((2, 3))` and `f(2, 3)` mean the same."""
+def _as_dims(
+    first: Dim | Sequence[Dim], rest: tuple[Dim, ...], value: MovementMixin
+) -> tuple[Dim, ...]:
+    """`f((2, 3))` and `f(2, 3)` mean the same. Raises `DimensionError` for what is no dimension."""
     dims = tuple(first) if isinstance(first, (tuple, list)) and not rest else (first, *rest)
     for dim in dims:
         if type(dim) is not int:
-            return tuple(plain(dim) for dim in dims)
+            return tuple(_as_dim(dim, value) for dim in dims)
     return dims
+
+
+def _as_dim(dim: Dim, value: MovementMixin) -> Dim:
+    found = plain(dim)
+    # a symbolic number has bounds, None keeps what there is
+    if found is None or hasattr(found, "__index__") or hasattr(found, "vmin"):
+        return found
+    raise DimensionError(
+        op="dimensions",
+        shapes=(value.shape,),
+        reason=f"{dim!r} is no dimension",
+        hint="dimensions are whole numbers or variables",
+    )
 
 
 def _as_ints(first: int | Sequence[int], rest: tuple[int, ...]) -> tuple[int, ...]:
