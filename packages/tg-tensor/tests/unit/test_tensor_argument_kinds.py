@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tg_runtime.device import Device
-from tg_tensor import Tensor, Variable
+from tg_tensor import Tensor, Variable, dtypes
 from tg_uop.errors import ArgumentTypeError, IndexItemError, TgError
 from tg_uop.target import TargetError
 
@@ -43,6 +43,11 @@ def test_an_item_that_is_no_index(item: object, kind: type[Exception]) -> None:
 def test_a_device_that_is_no_text(call: Callable[[], object]) -> None:
     with pytest.raises(TargetError, match="named by a text, not by 3"):
         call()
+
+
+def test_a_dtype_is_no_device() -> None:
+    with pytest.raises(TargetError, match=r"cast\(\) changes the dtype"):
+        X.to(dtypes.float16)  # type: ignore[arg-type]
 
 
 def check(error: object) -> None:

@@ -132,6 +132,8 @@ def split_device(name: str) -> tuple[str, int]:
     """
     if not isinstance(name, str):
         reason = f"a device is named by a text, not by {name!r}"
+        if hasattr(name, "itemsize"):
+            reason += "; cast() changes the dtype"
         raise TargetError(text=repr(name), reason=reason, known=list(KNOWN.devices))
     base, colon, index = name.partition(":")
     base = base.upper()
