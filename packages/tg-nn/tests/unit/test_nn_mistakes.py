@@ -76,6 +76,7 @@ NUMBERS: list[Mistake] = [
     ("groups of norm", lambda: GroupNorm(4, 6), LayerError, "4 groups do not divide 6"),
     ("features of norm", lambda: InstanceNorm(-3), LayerError, "num_features is -3"),
     ("shape of norm", lambda: LayerNorm((3, -1)), LayerError, "normalized_shape is -1"),
+    ("no axes", lambda: LayerNorm(()), LayerError, "no axes to normalize"),
     ("no rows", lambda: Embedding(0, 4), LayerError, "vocab_size is 0"),
     ("no state", lambda: LSTMCell(3, 0), LayerError, "hidden_size is 0"),
     ("rate below 0", lambda: SGD([W], lr=-1), OptimizerError, "learning rate -1 is negative"),
@@ -121,6 +122,7 @@ KINDS: list[Mistake] = [
     ("a rate", lambda: SGD([W], lr="a"), ArgumentTypeError, "SGD: lr is 'a'.*a number"),
     ("a rate of None", lambda: SGD([W], lr=None), ArgumentTypeError, "lr is None"),
     ("a trust", lambda: LARS([W], tcoef="a"), ArgumentTypeError, "tcoef is 'a'"),
+    ("steps", lambda: Muon([W], ns_steps=2.5), ArgumentTypeError, "ns_steps is 2.5"),
     ("betas", lambda: Adam([W], betas=(0.9, 0.99)), SignatureError, "'betas'.* b1, b2"),
     ("optimizers", lambda: OptimizerGroup(3), ArgumentTypeError, r"optimizers\[0\] is 3"),
 ]

@@ -149,6 +149,8 @@ class LayerNorm:
             (normalized_shape,) if single else tuple(normalized_shape)  # type: ignore[arg-type, assignment]
         )
         layer = f"{type(self).__name__}({normalized_shape!r})"
+        if not self.normalized_shape:
+            raise LayerError(layer=layer, reason="there are no axes to normalize over")
         check_sizes(layer, 1, normalized_shape=self.normalized_shape)
         check_number(layer, 0, math.inf, eps=eps)
         self.eps = eps

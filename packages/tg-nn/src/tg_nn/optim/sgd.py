@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tg_tensor import Tensor
-from tg_uop.arguments import methods_name_bad_arguments
+from tg_uop.arguments import methods_name_bad_arguments, shown
+from tg_uop.errors import ArgumentTypeError
 
 from tg_nn.errors import OptimizerError
 from tg_nn.optim.optimizer import Optimizer
@@ -116,6 +117,13 @@ class Muon(SGD):
     ) -> None:
         super().__init__(params, lr, momentum, 0.0, nesterov, device=device, fused=fused)
         self._check_settings(weight_decay=weight_decay)
+        if not hasattr(ns_steps, "__index__"):
+            raise ArgumentTypeError(
+                call=type(self).__name__,
+                argument="ns_steps",
+                given=shown(ns_steps),
+                expected="a whole number",
+            )
         if len(ns_coefficients) != len(NEWTON_SCHULZ) or ns_steps < 0:
             raise OptimizerError(
                 optimizer=type(self).__name__,
