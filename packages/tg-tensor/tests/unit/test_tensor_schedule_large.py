@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tg_tensor import Tensor
+from tg_tensor import GlobalCounters, Tensor
 from tg_tensor.schedule import hazards, readers
 from tg_tensor.schedule.fusion import below_views, users_of
 from tg_tensor.schedule.memory import ALIGNMENT, plan_memory
@@ -175,3 +175,14 @@ def test_each_of_many_views_knows_what_is_below_all() -> None:
     for step in range(20_000):
         want = want.transpose(1, 0) if step % 3 else np.flip(want, 0)
     np.testing.assert_array_equal(seen.numpy(), want)
+
+
+@pytest.mark.parametrize("start", [Tensor.ones(1), Tensor(1.0), Tensor.ones(2, 3)])
+def test_a_long_chain_on_constants_is_few_kernels(start: Tensor) -> None:
+    x = start
+    for _ in range(3000):
+        x = x + 1
+    kernels = GlobalCounters.kernel_count
+    x.realize()
+    assert GlobalCounters.kernel_count - kernels <= 6
+    assert np.unique(x.numpy()).tolist() == [3001]

@@ -54,6 +54,10 @@ LEAVES = frozenset(
 SCALARS = frozenset((Ops.CONST, Ops.DEFINE_VAR, Ops.BIND, Ops.DEVICE))
 
 
+DEAR = 1000
+"""Work on constants that is worth memory. Of a longer chain a piece of this length goes there, and
+no node of a piece has to be looked at again."""
+
 LONGEST_CHAIN = 500
 """Longer chains of operations are cut: a compiler's time grows faster than the length."""
 
@@ -62,14 +66,16 @@ def costs_of(order: Iterable[UOp], forced: set[UOp], users: Mapping[UOp, int]) -
     """The cost of every node of `order` (operands first) from what is predicted to be in memory.
 
     A reduction whose result is used more than once, or is used expanded, is predicted to be in
-    memory for those who use it. Where a chain becomes too long, a node is added to `forced`.
+    memory for those who use it. Where a chain becomes too long, or a value of constants too dear, a
+    node is added to `forced`.
     """
     costs: dict[UOp, Cost] = {}
     seen_as: dict[UOp, Cost] = {}
     for node in order:
         cost = _cost(node, seen_as)
         costs[node] = cost
-        if cost.depth >= LONGEST_CHAIN and not cost.constant and node.op in GroupOp.ALU:
+        is_long = cost.ops > DEAR if cost.constant else cost.depth >= LONGEST_CHAIN
+        if is_long and node.op in GroupOp.ALU:
             forced.add(node)
         stored = node in forced or (cost.reduces and users.get(node, 0) > 1)
         seen_as[node] = IN_MEMORY if stored else cost

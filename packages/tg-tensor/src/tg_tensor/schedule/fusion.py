@@ -15,7 +15,7 @@ from typing import NamedTuple, cast, final
 from tg_uop import DType, GroupOp, Ops, UOp, sint
 
 from tg_tensor.schedule.affine import count, max_dim
-from tg_tensor.schedule.cost import LEAVES, SCALARS, Cost, costs_of
+from tg_tensor.schedule.cost import DEAR, LEAVES, SCALARS, Cost, costs_of
 from tg_tensor.schedule.indexing import MOVEMENTS, Access, Indexer
 from tg_tensor.schedule.looping import is_looping
 from tg_tensor.schedule.padding import border_of, runs_along, shifted, slides_along
@@ -176,7 +176,7 @@ class Planner:
             return self._is_better_moved(node, demands)
         cost = self.costs[node]
         if cost.constant and node.op is not Ops.REDUCE:
-            return cost.ops * len(demands) > 1000 and not cost.reduces
+            return cost.ops * len(demands) > DEAR and not cost.reduces
         if cost.constant:
             return False
         if self._is_selection(node) or self._is_running(node, demands):
