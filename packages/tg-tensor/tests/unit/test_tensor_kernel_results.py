@@ -95,6 +95,39 @@ def test_views_are_written_through() -> None:
     np.testing.assert_array_equal(memory.numpy(), wanted)
 
 
+def test_a_view_in_one_piece_is_written_in_place() -> None:
+    memory = Tensor.zeros(4, 16).contiguous().realize()
+    lines = memory.reshape(2, 2, 16)
+    before = memory + 0
+    for row in range(2):
+        lines[1][row].custom_kernel(Tensor(A + row).realize(), fxn=add_one)
+    wanted = np.stack([np.zeros(16, np.float32), np.zeros(16, np.float32), A + 1, A + 1 + 1])
+    np.testing.assert_array_equal(before.numpy(), np.zeros((4, 16)))
+    assert kernels(memory.realize) == 2
+    np.testing.assert_allclose(memory.numpy(), wanted, rtol=1e-6)
+    np.testing.assert_allclose(lines.numpy().reshape(4, 16), wanted, rtol=1e-6)
+
+
+def test_numbers_move_to_a_kernel_and_other_values_do_not() -> None:
+    def scaled(out: UOp, x: UOp, by: UOp) -> UOp:
+        i = UOp.range(16, 0)
+        return out[i].store(x[i] * by.flatten()[0]).end(i).sink()
+
+    x, out = Tensor(A, device="CPU:1"), Tensor.empty(16, device="CPU:1")
+    found = out.custom_kernel(x, Tensor(2.0), fxn=scaled)[0]
+    assert found.device == "CPU:1"
+    np.testing.assert_array_equal(found.numpy(), A * 2)
+    with pytest.raises(CustomError, match="on CPU and CPU:1"):
+        Tensor.empty(16).custom_kernel(x, fxn=add_one)
+
+
+def test_values_without_axes() -> None:
+    found = Tensor.empty(()).custom_kernel(
+        Tensor(3.0), fxn=lambda o, x: o[()].set(x[()] * 2).sink()
+    )
+    assert found[0].item() == 6
+
+
 def test_state_in_captured_steps() -> None:
     state = Tensor.zeros(16).contiguous().realize()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol, TypeVar
 
 from tg_uop import GroupOp, KernelInfo, Ops, UOp
@@ -11,6 +11,7 @@ from tg_uop.ir.args import ParamArg
 from tg_tensor.custom.errors import CustomError
 from tg_tensor.jit.containers import TensorLike
 from tg_tensor.multi.shard import axis_of, parts_of
+from tg_tensor.ops.company import is_number, moved
 from tg_tensor.ops.views import in_memory
 from tg_tensor.schedule.hazards import written_slots
 
@@ -24,6 +25,9 @@ class KernelTensor(TensorLike, Protocol):
     @property
     def requires_grad(self) -> bool | None:
         """Whether it is a value that training sets."""
+
+    def _place_in_view(self) -> UOp | None:
+        """Where this lies in the memory that it is a view of, if that is in one piece."""
 
     def _become_written(self, place: UOp, result: UOp) -> None:
         """Have the value that a kernel left in `place`."""
@@ -53,7 +57,8 @@ def custom_kernel(
         _place_of(tensor) if slot in slots else in_own_memory(tensor.uop)
         for slot, tensor in enumerate(tensors)
     )
-    run = run_on_shards if any(isinstance(p._device, tuple) for p in places) else run_on
+    places = in_one_place(places, slots, kernels.name)
+    run = run_on_shards if isinstance(places[0]._device, tuple) else run_on
     results = run(places, kernels, grad_fxn)
     for slot, tensor in enumerate(tensors):
         if slot in slots and not tensor.requires_grad:
@@ -89,6 +94,9 @@ def _slots_written(nodes: Sequence[UOp], kernels: Kernels) -> frozenset[int]:
 def _place_of(tensor: KernelTensor) -> UOp:
     """The memory of a tensor that is written to, its own where it has some in one piece."""
     node = tensor.uop
+    inside = None if tensor.requires_grad else tensor._place_in_view()
+    if inside is not None:
+        return inside
     shards = parts_of(node) if isinstance(node._device, tuple) else [node]
     if not tensor.requires_grad and all(map(_is_whole_memory, shards)):
         return node
@@ -117,17 +125,7 @@ def run_on(nodes: Sequence[UOp], kernels: Kernels, grad_fxn: GradFunction | None
 def run_on_shards(
     nodes: Sequence[UOp], kernels: Kernels, grad_fxn: GradFunction | None
 ) -> list[UOp]:
-    """The same on each device for itself: the kernel sees the shards that are there.
-
-    Raises `CustomError` when the nodes are not all on the same devices.
-    """
-    places = {node._device for node in nodes}
-    if len(places) > 1:
-        raise CustomError(
-            function=kernels.name,
-            reason=f"its arguments are on {' and '.join(map(str, places))}",
-            hint="shard all of them over the same devices",
-        )
+    """The same on each device for itself: the kernel sees the shards that are there."""
     rows = zip(*(parts_of(node) for node in nodes), strict=True)
     done = [run_on(row, kernels, grad_fxn) for row in rows]
     shards = zip(*done, strict=True)
@@ -135,6 +133,27 @@ def run_on_shards(
         first.multi(*others, axis=axis_of(node))
         for node, (first, *others) in zip(nodes, shards, strict=True)
     ]
+
+
+def in_one_place(nodes: Sequence[UOp], slots: Collection[int], name: str) -> tuple[UOp, ...]:
+    """The arguments of a kernel, numbers that it reads moved to where the others are.
+
+    Raises `CustomError` when the others are not all on the same devices.
+    """
+    places = {n._device for slot, n in enumerate(nodes) if slot in slots or not is_number(n)}
+    places.discard(None)
+    if len(places) > 1:
+        found = " and ".join(sorted(map(str, places)))
+        raise CustomError(
+            function=name,
+            reason=f"its arguments are on {found}",
+            hint="move or shard all of them to the same devices",
+        )
+    place = next(iter(places), nodes[0]._device)
+    assert isinstance(place, str | tuple), "memory is on a device"
+    return tuple(
+        node if node._device == place else in_own_memory(moved(node, place)) for node in nodes
+    )
 
 
 def built_kernel(nodes: Sequence[UOp], fxn: KernelFunction, name: str = "kernel") -> UOp:

@@ -195,7 +195,7 @@ class TensorCore(ReduceMixin):
             self._write_file(viewed(self.uop, steps), value, where)
             return
         above = self._origins()
-        _refuse_leaves([self] if steps else [], above)
+        refuse_leaves([self] if steps else [], above)
         if clash(bindings_of_steps(steps), self.uop):
             # what was written with another value of a variable must have happened
             self.realize()
@@ -423,7 +423,7 @@ def _differ(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
     )
 
 
-def _refuse_leaves(parts: Sequence[TensorCore], above: Line) -> None:
+def refuse_leaves(parts: Sequence[TensorCore], above: Line) -> None:
     """Refuse a write to a part of a Tensor that requires a gradient: a value that training sets.
 
     Through `detach` it can be written, as what is seen there has no gradient.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Self
 
 from tg_uop import UOp
@@ -10,9 +11,12 @@ from tg_uop.plain import plain
 
 from tg_tensor.errors import AssignError
 from tg_tensor.ops.company import is_number, moved
+from tg_tensor.ops.core import Line, refuse_leaves
 from tg_tensor.ops.numbers import check_room
 from tg_tensor.ops.random import RandomOps
-from tg_tensor.ops.views import is_in_file, repeats_memory
+from tg_tensor.ops.views import is_in_file, names_place, repeats_memory, viewed
+from tg_tensor.schedule.indexing import Indexer
+from tg_tensor.schedule.roots import place_in_memory
 
 
 class PlaceOps(RandomOps):
@@ -40,14 +44,42 @@ class PlaceOps(RandomOps):
         self._write(value.uop)
         return self
 
+    def _place_in_view(self) -> UOp | None:
+        """Where this lies in the memory that it is a view of, if that is in one piece."""
+        above = self._origins()
+        outermost = above[-1][0] if above else None
+        if outermost is None or getattr(outermost, "_borrows", False):
+            return None
+        place = viewed(outermost.uop, [step for _, step in reversed(above)])
+        is_place = names_place(place) and isinstance(place._device, str)
+        return place if is_place and place_in_memory(Indexer(), place) is not None else None
+
     def _become_written(self, place: UOp, result: UOp) -> None:
         """Have the value that a kernel left in `place`, and what this is a view of too."""
-        if place is self.uop and not self._origins():
-            self._check_writable()
+        above = self._origins()
+        self._check_writable()
+        if place is self.uop and not above:
             self._writer = threading.get_ident()
             self.uop = result
-        else:
+        elif place is not self._place_in_view():
             self._write(result)
+        else:
+            self._show_in_origins(above, result.effects)
+
+    def _show_in_origins(self, above: Line, effects: Sequence[UOp]) -> None:
+        """Effects have happened to what this is a view of."""
+        refuse_leaves([], above)
+        seen: UOp | None = None
+        steps = [step for _, step in above]
+        for position, tensor in enumerate((*(t for t, _ in reversed(above)), self)):
+            if seen is None:
+                assert tensor is not None, "what a view was taken from at first is there"
+                seen = tensor.uop.after(*effects)
+            else:
+                seen = viewed(seen, [steps[-position]])
+            if tensor is not None:
+                tensor._writer = threading.get_ident()
+                tensor.uop = seen
 
     def _assigned_value(self, x: object) -> Self:
         x = plain(x)

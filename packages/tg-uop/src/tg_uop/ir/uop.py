@@ -319,7 +319,10 @@ class UOp(Builders, ReduceMixin):
         if not isinstance(self.dtype, PtrDType) or self._shape is None:
             return ReduceMixin.__getitem__(self, index)
         indices = indices_of(index, self._shape)
-        return view_of(self, index) if indices is None else self.index(*indices)  # type: ignore[arg-type]
+        if indices is None:
+            return view_of(self, index)
+        # memory without axes holds one element
+        return self.index(*(indices or (0,)))  # type: ignore[arg-type]
 
     # *** arithmetic of different number types ***
 
