@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -332,7 +333,8 @@ def apply_replacements(replaced: dict[UOp, UOp]) -> None:
     if not replaced:
         return
     follow(replaced)
-    tensors = live_tensors()
+    live = live_tensors()
+    tensors = [t for t in live if not _is_settled_memory(t.uop, replaced)]
     before = UOp.sink(*(t.uop for t in tensors))
     after = before.substitute(replaced)
     if after is before:
@@ -344,9 +346,17 @@ def apply_replacements(replaced: dict[UOp, UOp]) -> None:
             if not tensor.requires_grad and old.dtype.is_float and old in replaced:
                 computed.append((new, old))
     if computed:
-        leaves = {t.uop for t in tensors if t.requires_grad}
+        leaves = {t.uop for t in live if t.requires_grad}
         if leaves:
             remember(computed, replaced, leaves)
+
+
+def _is_settled_memory(node: UOp, replaced: Mapping[UOp, UOp]) -> bool:
+    """Whether a node is memory that stays as it is: most Tensors of a program with many weights."""
+    if node in replaced:
+        return False
+    below = node.src[0] if node.op is Ops.RESHAPE else node
+    return below.op is Ops.BUFFER and below not in replaced
 
 
 def _compute(wanted: list[UOp], do_update_stats: bool) -> None:
