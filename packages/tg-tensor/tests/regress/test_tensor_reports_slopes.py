@@ -213,3 +213,18 @@ def test_derivatives_of_two_values_that_broadcast_or_are_one() -> None:
     by_row, by_column = x.xlogy(column).sum().gradient(x, column)
     assert np.allclose(by_row.numpy(), math.log(10))
     assert np.allclose(by_column.numpy(), [[3.5], [1.4]])
+
+
+def test_the_gradient_of_running_extremes_goes_to_their_positions() -> None:
+    """Of equal elements the last has it, as in PyTorch; a NaN has what follows it."""
+    x = Tensor([1.0, 3, 3, 2, 5, 5]).requires_grad_()
+    weights = Tensor([1.0, 2, 4, 8, 16, 32])
+    found = (x.cummax(0)[0] * weights).sum().gradient(x)[0]
+    assert found.tolist() == [1, 2, 12, 0, 16, 32]
+    found = (x.cummin(0)[0] * weights).sum().gradient(x)[0]
+    assert found.tolist() == [63, 0, 0, 0, 0, 0]
+    y = Tensor([[2.0, NAN, 7], [1, 1, 0]]).requires_grad_()
+    assert y.cummax(1)[0].sum().gradient(y)[0].tolist() == [[1, 2, 0], [1, 2, 0]]
+    assert y.cummin(-1)[0].sum().gradient(y)[0].tolist() == [[1, 2, 0], [1, 1, 1]]
+    (square,) = (x.cummax(0)[0] ** 2).sum().gradient(x)
+    assert square.sum().gradient(x)[0].tolist() == [2, 2, 4, 0, 2, 2]

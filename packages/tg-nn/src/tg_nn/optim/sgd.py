@@ -101,7 +101,12 @@ NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
 @methods_name_bad_arguments()
 class Muon(SGD):
-    """Momentum whose matrices are orthogonalized by Newton-Schulz (Jordan and others, 2024)."""
+    """Momentum whose matrices are orthogonalized by Newton-Schulz (Jordan and others, 2024).
+
+    It iterates in the dtype of the parameters and takes steps of one size for all shapes, while
+    `torch.optim.Muon` iterates in bfloat16 (some percent of rounding) and, for matrices with more
+    rows than columns, lengthens the step by sqrt(rows / columns). For that here: a larger `lr`.
+    """
 
     def __init__(
         self,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Self, TypeVar
 
 from tg_uop import Ops, UOp, dtypes
 from tg_uop.dtype.promote import sum_acc_dtype, sum_result_dtype
 from tg_uop.methods.windows import Window, slide
 
+from tg_tensor.autograd.slopes import note_pull
 from tg_tensor.ops.create import position_dtype
 from tg_tensor.ops.scatter import ScatterOps
 
@@ -73,14 +74,36 @@ class TensorReduceOps(ScatterOps):
         return self.cast(wide)._running(Ops.MUL, axis).cast(result)
 
     def cummax(self, axis: int = 0) -> tuple[Self, Self]:
-        """Each element the largest of all up to it, and its last position."""
+        """Each element the largest of all up to it, and its last position.
+
+        The gradient of a value is that of the element at its position.
+        """
         values = self._running(Ops.MAX, axis)
-        return values, self._running_position(values, axis)
+        return self._noted_positions(values, axis)
 
     def cummin(self, axis: int = 0) -> tuple[Self, Self]:
-        """Each element the smallest of all up to it, and its last position."""
+        """Each element the smallest of all up to it, and its last position.
+
+        The gradient of a value is that of the element at its position.
+        """
         values = self._mirrored()._running(Ops.MAX, axis)._mirrored()
-        return values, self._running_position(values, axis)
+        return self._noted_positions(values, axis)
+
+    def _noted_positions(self, values: Self, axis: int) -> tuple[Self, Self]:
+        """Values and their positions, by which the gradient goes back to the elements."""
+        positions = self._running_position(values, axis)
+        kind = type(self)
+
+        def pull(node: UOp, operands: Sequence[UOp], grad: UOp) -> tuple[UOp]:
+            source = kind._of(operands[0])
+            places = source._running_position(kind._of(node), axis)
+            zeros = source.const_like(0)
+            return (zeros.scatter_reduce(axis, places, kind._of(grad), "sum").uop,)
+
+        is_known = all(isinstance(size, int) for size in self.shape)
+        if self.dtype.is_float and self.shape and is_known:
+            note_pull(values.uop, (self.uop,), pull)
+        return values, positions
 
     def _running_position(self, values: Self, axis: int) -> Self:
         matches = self.eq(values) | self.isnan() if self.dtype.is_float else self.eq(values)
