@@ -57,6 +57,13 @@ def test_a_number_on_the_default_device_stands_beside_all() -> None:
     np.testing.assert_array_equal((x > 0).where(Tensor(1.0), Tensor(2.0)).numpy(), 2 - (X > 0))
 
 
+def test_constants_that_are_computed_stand_beside_shards() -> None:
+    x = Tensor(X).shard(DEVICES, 0)
+    found = x * Tensor.arange(6) + Tensor.ones(4, 6).tril() - Tensor.eye(4, 6)
+    wanted = X * np.arange(6) + np.tril(np.ones((4, 6))) - np.eye(4, 6)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6)
+
+
 def test_gradients_of_numbers_beside_shards() -> None:
     x, scale = Tensor(X, requires_grad=True), Tensor(2.0, requires_grad=True)
     (x.shard(DEVICES, 0) * scale).sum().backward()

@@ -1,7 +1,7 @@
 """Move numbers to the devices of what they stand beside: constants, and values of one element.
 
-As PyTorch lets a number on the processor stand beside a tensor of any device. Other values stay
-where they are, and a mismatch of devices is an error.
+A constant is what no memory is read for. PyTorch, too, lets a number on the processor stand beside a
+tensor of any device. Other values stay where they are, and a mismatch of devices is an error.
 """
 
 from __future__ import annotations
@@ -15,10 +15,16 @@ from tg_tensor.multi.shard import shard_uop
 
 Place = str | tuple[str, ...]
 
-MOST_NODES = 32
-"""A constant is an expression of a few numbers: larger ones are not looked through."""
+MOST_NODES = 64
+"""A constant is an expression of a few numbers (`eye`, `arange`, a mask of them): larger ones are
+not looked through.
+"""
 
-_OF_CONSTANTS = GroupOp.ALU | GroupOp.Movement | {Ops.CAST, Ops.CONST, Ops.DEVICE, Ops.DETACH}
+_OF_CONSTANTS = (
+    GroupOp.ALU
+    | GroupOp.Movement
+    | {Ops.CAST, Ops.CONST, Ops.DEVICE, Ops.DETACH, Ops.REDUCE, Ops.DEFINE_VAR, Ops.BIND}
+)
 
 
 def in_company(*nodes: UOp) -> tuple[UOp, ...]:
