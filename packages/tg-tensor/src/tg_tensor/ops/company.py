@@ -1,7 +1,7 @@
 """Move numbers to the devices of what they stand beside: constants, and values of one element.
 
-A constant is what no memory is read for. PyTorch, too, lets a number on the processor stand beside a
-tensor of any device. Other values stay where they are, and a mismatch of devices is an error.
+A constant is what no memory is read for. PyTorch, too, lets a number on the processor stand beside
+a tensor of any device. Other values stay where they are; then a mismatch of devices is an error.
 """
 
 from __future__ import annotations
