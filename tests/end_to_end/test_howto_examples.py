@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 HOWTO = Path(__file__).parents[2] / "docs" / "howto"
-PAGES = [HOWTO / "8-train-on-many-devices.md", HOWTO / "9-train-with-less-memory.md"]
+RECIPES = ["8-train-on-many-devices", "9-train-with-less-memory", "10-write-a-kernel"]
+PAGES = [HOWTO / f"{name}.md" for name in RECIPES]
 EXAMPLE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
