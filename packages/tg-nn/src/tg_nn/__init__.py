@@ -24,6 +24,7 @@ from tg_nn.layers.norm import (
     RMSNorm,
 )
 from tg_nn.layers.recurrent import LSTMCell
+from tg_nn.missing import missing_layer
 
 if TYPE_CHECKING:
     from tg_nn import datasets
@@ -55,5 +56,5 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Load the datasets when they are first asked for: with them comes what downloads them."""
     if name != "datasets":
-        raise AttributeError(f"module 'tg_nn' has no attribute {name!r}")
+        raise AttributeError(missing_layer(name, __all__))
     return import_module("tg_nn.datasets")
