@@ -105,3 +105,23 @@ def test_what_the_function_itself_counts_is_no_constant() -> None:
     runs = MODEL.layers[0].runs
     step(x)
     assert MODEL.layers[0].runs == runs
+
+
+WEIGHTS = {"w": Tensor([1.0, 1.0]).realize()}
+WRITES: dict[str, Callable[[], object]] = {
+    "assigned": lambda: WEIGHTS["w"].assign([5.0, 5.0]).realize(),
+    "an item": lambda: WEIGHTS["w"].__setitem__(0, 4.0),
+    "replaced": lambda: WEIGHTS.__setitem__("w", Tensor([3.0, 2.0]).realize()),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_prune_has_computed_once_is_computed_anew_when_its_inputs_change(name: str) -> None:
+    WEIGHTS["w"] = Tensor([1.0, 1.0]).realize()
+    step = TinyJit(lambda x: (WEIGHTS["w"].exp().contiguous() * x).realize(), prune=True)
+    x = Tensor([1.0, 2.0]).realize()
+    for write in (lambda: None, WRITES[name]):
+        write()
+        for _ in range(3):
+            wanted = np.exp(WEIGHTS["w"].numpy()) * np.array([1.0, 2.0])
+            np.testing.assert_allclose(step(x).numpy(), wanted, rtol=1e-6)
