@@ -287,6 +287,11 @@ def test_gathered_rows_and_gates() -> None:
         i = UOp.range(out.shape[0], 0)
         return out[i].store(x[(i - 1).valid(i >= 1)]).end(i).sink()
 
+    def padded(out: UOp, x: UOp) -> UOp:
+        i, j = UOp.range(out.shape[0], 0), UOp.range(out.shape[1], 1)
+        return out[i, j].store(x.pad(((1, 2), None))[i, j]).end(i, j).sink()
+
+    check(padded, np.pad(numbers(3, 4), ((1, 2), (0, 0))), numbers(3, 4))
     rows = np.array([2, 0, 1, 2], np.int32)
     check(gathered, 2 * numbers(3, 5)[rows], numbers(3, 5), rows)
     check(shifted, np.append(np.float32(0), numbers(8)[:-1]), numbers(8))

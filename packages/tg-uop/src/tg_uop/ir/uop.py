@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Self
 
 from tg_uop.dtype.dtype import AddrSpace, DType, PtrDType, dtypes
-from tg_uop.errors import NodeKindError
+from tg_uop.errors import NodeKindError, ShapeError
 from tg_uop.ir.args import ProgramInfo, RangeArg, ReduceArg
 from tg_uop.ir.axis import AxisType
 from tg_uop.ir.build import Builders
@@ -352,6 +352,21 @@ class UOp(Builders, ReduceMixin):
             right = y if isinstance(y, type(self)) else x.ufix(y)  # type: ignore[attr-defined]
             x, y = same_type(left, right)
         return ReduceMixin._pick(self, x, y)
+
+    def pad(self, padding: Sequence[tuple[int | Self, int | Self] | None]) -> Self:
+        """Zeros before and after each axis, given as a pair an axis; None for an axis without.
+
+        Raises `ShapeError` when the pairs are not one an axis.
+        """
+        pairs = [(0, 0) if pair is None else pair for pair in padding]
+        if len(pairs) != self.ndim:
+            raise ShapeError(
+                op=Ops.PAD.name,
+                shapes=(self._shape,),
+                reason=f"{len(pairs)} pairs of padding for {self.ndim} axes",
+                hint="give one (before, after) pair an axis",
+            )
+        return self._pad_zeros(pairs)
 
     # *** hooks of the shared methods ***
 
