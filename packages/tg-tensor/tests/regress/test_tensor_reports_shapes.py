@@ -413,3 +413,46 @@ def test_windows_over_a_value_without_axes() -> None:
     assert x.unfold(-1, 0, 2).shape == (0,)
     with pytest.raises(ShapeError):
         x.unfold(0, 2, 1)
+
+
+WITHOUT_AXES = [
+    *("sum", "mean", "prod", "max", "min", "argmax", "argmin", "any", "all", "std", "var"),
+    *("logsumexp", "softmax", "log_softmax", "cumsum", "cumprod", "cummax", "cummin", "flip"),
+    *("logcumsumexp", "sort", "argsort", "squeeze", "median", "mode"),
+]
+
+
+@pytest.mark.parametrize("name", WITHOUT_AXES)
+def test_dimensions_of_a_value_without_axes(name: str) -> None:
+    """It has 0 and -1, as in PyTorch, and no others."""
+    x = Tensor(3.0)
+    for dim in (0, -1):
+        found = getattr(x, name)(dim)
+        assert (found[0] if isinstance(found, tuple) else found).shape == ()
+    for dim in (1, -2):
+        with pytest.raises(IndexError, match="no axis"):
+            getattr(x, name)(dim)
+
+
+def test_two_dimensions_of_a_value_without_axes() -> None:
+    x = Tensor(3.0)
+    assert x.transpose(0, -1).shape == x.swapaxes(-1, 0).shape == ()
+    assert x.kthvalue(1, 0)[0].item() == x.topk(1, -1)[0].item() == 3
+    for call in (lambda: x.transpose(0, 1), lambda: x.topk(1, 1), lambda: x.kthvalue(1, 2)):
+        with pytest.raises(IndexError, match="no axis"):
+            call()
+
+
+def test_lengths_of_a_value_without_axes() -> None:
+    x = Tensor(3.0)
+    assert x.movedim(0, -1).shape == ()
+    calls = [
+        lambda: x.size(0),
+        lambda: x.size(-1),
+        lambda: x.roll(1, 0),
+        lambda: x.repeat_interleave(2, 0),
+        lambda: x.repeat_interleave([2], -1),
+    ]
+    for call in calls:
+        with pytest.raises(IndexError, match="without axes"):
+            call()

@@ -37,6 +37,8 @@ class ArrangeOps(PadOps):
                 given=(source, destination),
                 expected="as many places as axes, each named once",
             )
+        if not self.shape:
+            return self._itself()
         order = [axis for axis in range(self.ndim) if axis not in here]
         for place, axis in sorted(zip(there, here, strict=True)):
             order.insert(place, axis)

@@ -58,7 +58,7 @@ class ConvertOps(PlaceOps):
 
     def size(self, dim: Count | None = None) -> Count | tuple[Count, ...]:
         """The shape, or the length of one axis."""
-        return self.shape if dim is None else self.shape[self._axis(dim)]
+        return self.shape if dim is None else self.shape[self._own_axis(dim)]
 
     def clone(self) -> Self:
         """A copy in memory of its own; gradients flow through."""

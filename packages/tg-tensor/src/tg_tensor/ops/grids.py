@@ -63,7 +63,7 @@ class GridOps(PlaceValueOps):
                 )
             return super().repeat_interleave(repeats, dim)
         source = self.flatten() if dim is None else self
-        axis = 0 if dim is None else self._axis(dim)
+        axis = 0 if dim is None else self._own_axis(dim)
         counts = np.asarray(
             repeats.numpy() if isinstance(repeats, GridOps) else repeats, np.int64
         ).reshape(-1)

@@ -31,7 +31,7 @@ class TensorMovementOps(ArrangeOps):
             )
         value = self
         for amount, dim in zip(amounts, axes, strict=True):
-            value = value._roll_axis(value._axis(dim), amount)
+            value = value._roll_axis(value._own_axis(dim), amount)
         return value
 
     def _roll_axis(self, axis: int, amount: int) -> Self:

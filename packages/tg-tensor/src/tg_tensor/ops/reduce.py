@@ -39,9 +39,9 @@ class TensorReduceOps(ScatterOps):
         if axis is None:
             found = self.flatten().argmax(0)
             return found.reshape((1,) * self.ndim) if keepdim else found
+        place = self._axis(axis)
         if not self.shape:
             return self._of(self.ufix(0).uop.cast(dtypes.default_int))
-        place = self._axis(axis)
         self._refuse_empty("argmax", place)
         matches = self.eq(self.max(place, keepdim=True))
         if self.dtype.is_float:
@@ -118,9 +118,9 @@ class TensorReduceOps(ScatterOps):
 
     def _running(self, op: Ops, axis: int) -> Self:
         """Each element combined with all before it on an axis."""
+        place = self._axis(axis)
         if not self.shape or self.numel() == 0:
             return self._itself()
-        place = self._axis(axis)
         moved = self.transpose(place, -1)
 
         def inside(block: Self) -> Self:
@@ -142,9 +142,9 @@ class TensorReduceOps(ScatterOps):
     def logcumsumexp(self, axis: int = 0) -> Self:
         """Each element the logarithm of the sum of exponentials up to it, without overflow."""
         x = self._as_float()
+        place = x._axis(axis)
         if not x.shape or x.numel() == 0:
             return x._itself()
-        place = x._axis(axis)
         moved = x.transpose(place, -1)
 
         def inside(block: Self) -> Self:

@@ -119,9 +119,9 @@ class SearchOps(NanOps):
 
         Raises `ArgumentError` unless k is 1 to the length of the axis.
         """
+        axis = self._axis(dim)
         if not self.shape:
             return self, self._of(self.ufix(0).uop.cast(dtypes.default_int))
-        axis = self._axis(dim)
         if not 1 <= k <= self.shape[axis]:
             expected = f"1 to {self.shape[axis]}"
             raise ArgumentError(op="kthvalue", argument="k", given=k, expected=expected)

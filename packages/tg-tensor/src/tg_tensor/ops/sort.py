@@ -40,16 +40,16 @@ class SortOps(PoolOps):
 
         NaN counts as largest.
         """
-        if not self.shape:
-            return self._itself(), self._of(self.ufix(0).uop.cast(dtypes.default_int))
         order = self.argsort(dim, descending)
+        if not self.shape:
+            return self._itself(), order
         return self.gather(dim, order), order
 
     def argsort(self, dim: int = -1, descending: bool = False, stable: bool = True) -> Self:
         """The positions of the values of an axis in order; see `sort`."""
+        axis = self._axis(dim)
         if not self.shape:
             return self._of(self.ufix(0).uop.cast(dtypes.default_int))
-        axis = self._axis(dim)
         size = self.shape[axis]
         if isinstance(size, UOp):
             return self._argsort_symbolic(axis, size, descending)
@@ -180,10 +180,10 @@ class SortOps(PoolOps):
         They are in order whatever `sorted` says. Raises `ArgumentError` when the axis is shorter
         than k.
         """
+        axis = self._axis(dim)
         if not self.shape:
             values, places = self.reshape((1,)).topk(k, 0, largest)
             return values.reshape(()), places.reshape(())
-        axis = self._axis(dim)
         size = self.shape[axis]
         if not 0 <= k <= size:
             raise ArgumentError(op="topk", argument="k", given=k, expected=f"0 to {size}")

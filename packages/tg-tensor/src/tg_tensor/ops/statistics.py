@@ -159,9 +159,9 @@ class StatisticsOps(FftOps):
             flat._refuse_empty(op, 0)
             value = flat._median(op, 0, False, ignore_nan=ignore_nan)[0]
             return value.reshape((1,) * self.ndim) if keepdim else value
+        axis = self._axis(dim)
         if not self.shape:
             return self, self._of(self.ufix(0).uop.cast(dtypes.default_int))
-        axis = self._axis(dim)
         self._refuse_empty(op, axis)
         order = self.argsort(axis)
         count = self.shape[axis]
@@ -184,9 +184,9 @@ class StatisticsOps(FftOps):
 
         Raises `ShapeError` for nothing.
         """
+        axis = self._axis(dim)
         if not self.shape:
             return self, self._of(self.ufix(0).uop.cast(dtypes.default_int))
-        axis = self._axis(dim)
         self._refuse_empty("mode", axis)
         values, order = self.transpose(axis, -1).sort(-1)
         last = values.ndim - 1

@@ -49,13 +49,14 @@ class MovementMixin:
         Raises `AxisError`, which is a `ShapeError`, when there is no such axis, and
         `ArgumentTypeError` for what is no whole number.
         """
-        count = len(self.shape) + extra
+        # a value without axes counts as one element on an axis, as in PyTorch
+        count = max(len(self.shape) + extra, 1)
         try:
             axis = index(axis)
         except TypeError:
             expected = f"a whole number: shape {self.shape} has {len(self.shape)} axes"
             raise ArgumentTypeError(argument="axis", given=shown(axis), expected=expected) from None
-        if not -count <= axis < max(count, 1):
+        if not -count <= axis < count:
             raise AxisError(
                 op="axis",
                 shapes=(self.shape,),
@@ -63,6 +64,21 @@ class MovementMixin:
                 hint=f"axes go from {-count} to {count - 1}",
             )
         return axis + count if axis < 0 else axis
+
+    def _own_axis(self, axis: int) -> int:
+        """The axis counted from the front, where it has to have a length.
+
+        Raises `AxisError` for a value without axes, too.
+        """
+        found = self._axis(axis)
+        if not self.shape:
+            raise AxisError(
+                op="axis",
+                shapes=(self.shape,),
+                reason="a value without axes has no lengths",
+                hint="reshape it to (1,) first",
+            )
+        return found
 
     # *** shape ***
 
@@ -140,11 +156,9 @@ class MovementMixin:
         """Without axes of size 1: all of them, or those named that have it."""
         if dim is None:
             return self.reshape(tuple(s for s in self.shape if not _is_one(s)))
-        if not self.shape:
-            for axis in plain_sequence(dim):  # type: ignore[arg-type]
-                self._axis(axis, extra=1)
-            return self.reshape(())
         axes = {self._axis(d) for d in plain_sequence(dim)}  # type: ignore[arg-type]
+        if not self.shape:
+            return self.reshape(())
         kept = (s for i, s in enumerate(self.shape) if i not in axes or not _is_one(s))
         return self.reshape(tuple(kept))
 
@@ -168,11 +182,9 @@ class MovementMixin:
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
         """Two axes exchanged."""
         order = list(range(self.ndim))
-        if not order:
-            for axis in (dim0, dim1):
-                self._axis(axis, extra=1)
-            return self.permute(())
         first, second = self._axis(dim0), self._axis(dim1)
+        if not order:
+            return self.permute(())
         order[first], order[second] = order[second], order[first]
         return self.permute(order)
 
@@ -184,7 +196,7 @@ class MovementMixin:
     def flip(self, axis: int | Sequence[int], *args: int) -> Self:
         """The elements along some axes in reverse order."""
         axes = tuple(self._axis(a) for a in _as_ints(axis, args))
-        return self._movement(Ops.FLIP, axes) if axes else self
+        return self._movement(Ops.FLIP, axes) if axes and self.shape else self
 
     # *** size ***
 
@@ -287,7 +299,7 @@ class MovementMixin:
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
         """Each element repeated in place along `dim`, of the flattened value if None."""
         source = self.flatten() if dim is None else self
-        axis = 0 if dim is None else self._axis(dim)
+        axis = 0 if dim is None else self._own_axis(dim)
         shape, repeats = source.shape, plain(repeats)
         spread = source.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :]))
         spread = spread.expand((*shape[: axis + 1], repeats, *shape[axis + 1 :]))
