@@ -89,7 +89,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise MissingModelError(path=str(path), reason="there is no such file") from None
+        raise MissingModelError(path=str(path), reason="No such file") from None
     except OSError as error:
         reason = error.strerror or str(error)
         raise ModelFileError(path=str(path), reason=reason) from None

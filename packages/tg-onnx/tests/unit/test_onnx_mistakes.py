@@ -43,7 +43,7 @@ RUN = OnnxRunner(MODEL)
         (lambda: RUN({"x": X, "y": [[1, 2], [3]]}), ModelInputError, "'y': .*inhomogeneous"),
         (lambda: RUN({"x": X, "y": X}, outputs=["q"]), ModelInputError, "no such output"),
         (lambda: RUN({"x": X, "y": X}, outputs=3), ArgumentTypeError, "outputs is 3"),
-        (lambda: OnnxRunner("none.onnx"), MissingModelError, "no such file"),
+        (lambda: OnnxRunner("none.onnx"), MissingModelError, "No such file"),
         (lambda: OnnxRunner(b"abc"), ModelFormatError, "no valid ONNX model"),
         (lambda: OnnxRunner(3), ModelFormatError, "a model comes as a path"),
         (lambda: OnnxRunner(MODEL, device="NOPE"), TargetError, "no device NOPE"),
