@@ -186,3 +186,28 @@ def test_a_long_chain_on_constants_is_few_kernels(start: Tensor) -> None:
     x.realize()
     assert GlobalCounters.kernel_count - kernels <= 6
     assert np.unique(x.numpy()).tolist() == [3001]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_many_parts_are_joined_in_groups(axis: int) -> None:
+    random = np.random.default_rng(0)
+    sizes = [100 + 7 * part for part in range(40)]
+    arrays = [
+        random.integers(0, 9, (size, 16) if axis == 0 else (16, size)).astype(np.float32)
+        for size in sizes
+    ]
+    parts = [Tensor(array, requires_grad=True).realize() for array in arrays]
+    kernels = GlobalCounters.kernel_count
+    whole = Tensor.cat(*parts, dim=axis)
+    np.testing.assert_array_equal(whole.numpy(), np.concatenate(arrays, axis))
+    assert GlobalCounters.kernel_count - kernels == 4
+    weight = random.integers(0, 9, whole.shape).astype(np.float32)
+    (whole * Tensor(weight)).sum().backward()
+    shares = np.split(weight, np.cumsum(sizes)[:-1], axis)
+    for part, share in list(zip(parts, shares, strict=True))[::13]:
+        assert part.grad is not None
+        np.testing.assert_array_equal(part.grad.numpy(), share)
+    few = Tensor.cat(*[Tensor([float(i)]).realize() for i in range(40)])
+    kernels = GlobalCounters.kernel_count
+    assert few.tolist() == list(range(40))
+    assert GlobalCounters.kernel_count - kernels == 1

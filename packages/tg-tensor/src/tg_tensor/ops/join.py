@@ -12,6 +12,13 @@ from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.activate import ActivateOps
+from tg_tensor.schedule.affine import max_dim
+
+MANY_PARTS, GROUP = 32, 16
+"""More parts than this are joined in groups."""
+
+CHOICES = 1 << 22
+"""Elements times parts from which on groups take less time than one kernel (measured on CPU)."""
 
 
 class JoinOps(ActivateOps):
@@ -37,7 +44,7 @@ class JoinOps(ActivateOps):
         axis = _joined_axis(tensors, dim)
         if len(tensors) == 1:
             return tensors[0].cast(dtype)
-        return _side_by_side(tensors, axis, dtype)
+        return _side_by_side(_in_groups(tensors, axis, dtype), axis, dtype)
 
     def stack(self, *args: Self, dim: int = 0) -> Self:
         """This and other Tensors of the same shape along a new axis.
@@ -315,6 +322,20 @@ def _joined_axis(tensors: Sequence[JoinOps], dim: int) -> int:
             hint="pad or shrink the other axes first",
         )
     return axis
+
+
+def _in_groups(tensors: Sequence[J], axis: int, dtype: DType) -> Sequence[J]:
+    """Few parts: of many large ones, some are joined in memory first.
+
+    An element of what is joined at once asks for each part whether it lies there.
+    """
+    while len(tensors) > MANY_PARTS:
+        elements = sum(max_dim(t.numel()) for t in tensors)
+        if elements * len(tensors) < CHOICES:
+            break
+        groups = [tensors[i : i + GROUP] for i in range(0, len(tensors), GROUP)]
+        tensors = [_side_by_side(group, axis, dtype).contiguous() for group in groups]
+    return tensors
 
 
 def _side_by_side(tensors: Sequence[J], axis: int, dtype: DType) -> J:
