@@ -266,7 +266,7 @@ WAYS = {
 
 
 @given(programs(), st.sampled_from(sorted(WAYS)))
-@fuzz(max_examples=EXAMPLES if EXAMPLES > FEW else max(EXAMPLES // 8, 1))
+@fuzz(max_examples=EXAMPLES if EXAMPLES > FEW else max(EXAMPLES // 4, 1))
 def test_a_program_gives_the_same_in_other_ways(program: Program, way: str) -> None:
     data = program.data(0)
     with Context(**WAYS[way]):
