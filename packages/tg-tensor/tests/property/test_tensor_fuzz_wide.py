@@ -174,7 +174,7 @@ WAYS: dict[str, Callable[[Program], None]] = {
 
 @given(program=programs(), way=st.sampled_from(sorted(WAYS)))
 @settings(
-    max_examples=PROGRAMS if PROGRAMS > FEW else max(PROGRAMS // 2, 1),
+    max_examples=PROGRAMS if PROGRAMS > FEW else max(PROGRAMS // 5, 1),
     suppress_health_check=list(HealthCheck),
     deadline=None,
 )
