@@ -53,6 +53,7 @@ FANCY = [
     np.s_[I, 1],
     np.s_[1, I],
     np.s_[I, :, 1],
+    np.s_[1, :, I],
     np.s_[:, I, 1],
     np.s_[:, 1, I],
     np.s_[I, I],
@@ -129,35 +130,6 @@ def test_indices_that_are_lists_and_tensors(number: int) -> None:
         x[form] = Tensor(values)
         copy[index] = values
         assert np.array_equal(x.numpy(), copy)
-
-
-@pytest.mark.parametrize(
-    ("index", "want"),
-    [
-        (np.s_[1, :, I], DATA[1][:, I]),
-        (np.s_[1, None, I], DATA[1][None, I]),
-        (np.s_[None, 1, :, I], DATA[None, 1][:, :, I]),
-        (np.s_[..., I, :, 0], DATA[:, :, 0][I]),
-        (np.s_[I, None, 0], DATA[:, 0][I, None]),
-        (np.s_[:, I, 1, None], DATA[:, :, 1][:, I, None]),
-        (np.s_[I, 1, I], DATA[:, 1][I, I]),
-        (np.s_[np.array(1), :, I], DATA[1][:, I]),
-        (np.s_[1, :, DATA[1, 0] > 0], DATA[1][:, DATA[1, 0] > 0]),
-    ],
-    ids=str,
-)
-def test_ints_beside_lookups_only_drop_an_axis(
-    index: object, want: np.ndarray[tuple[int, ...], np.dtype[np.float32]]
-) -> None:
-    """a[1, :, [0, 2]] is a[1][:, [0, 2]], as in PyTorch; NumPy puts the lookup in front."""
-    for form in (index, as_tensors(index)):
-        got = Tensor(DATA).realize()[form].numpy()
-        assert got.shape == want.shape
-        assert np.array_equal(got, want)
-        x = Tensor(DATA.copy()).realize()
-        x[form] = Tensor(-want)
-        assert np.array_equal(x.abs().numpy(), np.abs(DATA))
-        assert np.array_equal(x[form].numpy(), -want)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int64", "uint32", "uint64", "int32"])

@@ -29,6 +29,7 @@ READS: list[object] = [
     [1, 0],
     ([1, 0], [2, 1]),
     (slice(None), [0, 2, 1], slice(1, 3)),
+    (0, slice(None), [1, 2]),
     (slice(None), [[0, 1], [2, 0]]),
     A > 0,
     ([0, 1], slice(None), [1, 2]),

@@ -49,11 +49,10 @@ class IndexOps(TensorMovementOps):
     # *** reading ***
 
     def __getitem__(self, index: object) -> Self:
-        """The elements that an index names.
+        """The elements that an index names, as NumPy does it.
 
         Ints, slices (any step), None and ... give views; int Tensors, arrays and lists look
-        elements up, their axes where PyTorch has them; bool masks pick, which needs their values
-        now. Raises `IndexRangeError` for
+        elements up; bool masks pick, which needs their values now. Raises `IndexRangeError` for
         what is outside and visible on the host; elsewhere an index outside reads 0.
         """
         plain = plain_items(index, self.ndim)
@@ -157,8 +156,8 @@ class IndexOps(TensorMovementOps):
         """Split an index: the view that ints and slices give, on which of its axes to look up what,
         and behind how many of the other axes those of the lookups stand.
 
-        Lookups that stand side by side leave their axes in place; a slice or None between them
-        moves them to the front. Ints only drop an axis, wherever they stand, as in PyTorch.
+        Lookups that stand side by side leave their axes in place; lookups (and ints, which count
+        as such) with a slice or None between them move theirs to the front, as in NumPy.
         """
         shape = self.shape
         axis_items = [item for item in items if item is not None]
@@ -350,13 +349,10 @@ class IndexOps(TensorMovementOps):
 def _first_lookup(items: list[object]) -> int | None:
     """The item where the axes of all lookups stand; None in front of all.
 
-    A lookup without axes counts as an int does.
+    An int counts as a lookup of one element.
     """
-    lookups = [i for i, item in enumerate(items) if isinstance(item, IndexOps) and item.ndim]
-    if not lookups:
-        return None
-    between = items[lookups[0] : lookups[-1]]
-    are_beside = all(isinstance(item, IndexOps) or _is_int(item) for item in between)
+    lookups = [i for i, item in enumerate(items) if isinstance(item, IndexOps) or _is_int(item)]
+    are_beside = lookups == list(range(lookups[0], lookups[-1] + 1))
     return lookups[0] if are_beside else None
 
 
