@@ -75,6 +75,11 @@ def lane_axis(view: Scheduler) -> UOp:
     return next(r for r in view.rngs if r.range_arg.lanes)
 
 
+def reads_of(view: Scheduler, slot: int) -> list[UOp]:
+    found = [node for node in view.ast.toposort() if node.op is Ops.INDEX]
+    return [node for node in found if node.src[0].op is Ops.PARAM and node.src[0].arg.slot == slot]
+
+
 def test_a_large_matmul_is_tiled_staged_and_shared() -> None:
     view = chosen(matmul(1024, 1024, 1024))
     assert {OptOps.THREAD, OptOps.UPCAST, OptOps.LANES, OptOps.STAGE} <= set(kinds(view))
@@ -84,6 +89,32 @@ def test_a_large_matmul_is_tiled_staged_and_shared() -> None:
     for row in rows:
         registers *= int(row.vmax) + 1
     assert 8 <= registers <= 28, "accumulators fill the registers and fit into them"
+
+
+def test_each_thread_copies_its_own_part_of_an_operand() -> None:
+    view = chosen(matmul(64, 1000, 1000))
+    assert OptOps.STAGE in kinds(view)
+    shared = next(r for r in view.rngs if r.axis_type is AxisType.THREAD)
+    assert shared in reads_of(view, 2)[0].ranges
+
+
+@pytest.mark.parametrize(("m", "n", "outer"), [(128, 50257, 2), (50257, 128, 1)])
+def test_what_exceeds_the_caches_is_read_once(m: int, n: int, outer: int) -> None:
+    """The loops of the larger operand stand outside of those of the smaller one."""
+    view = chosen(matmul(m, n, 64))
+    loops = [r for r in view.rngs if r.axis_type is AxisType.LOOP]
+    (larger,) = reads_of(view, outer)
+    assert loops[0] in larger.ranges
+
+
+def test_an_operand_that_is_used_seldom_is_read_in_place_by_blocks() -> None:
+    view = chosen(matmul(16, 1024, 1024))
+    assert OptOps.BLOCK in kinds(view)
+    assert OptOps.STAGE not in kinds(view)
+
+
+def test_a_long_reduction_of_any_divisible_length_is_blocked() -> None:
+    assert OptOps.BLOCK in kinds(chosen(matmul(128, 64, 50257)))
 
 
 def test_a_transposed_operand_is_staged_or_read_along() -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 
 from tg_uop import Ops, UOp
 
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.optimize.strategies.elementwise import copies_allowed
-from tg_codegen.optimize.strategies.facts import ReduceFacts, main_reduce, reduce_facts
+from tg_codegen.optimize.strategies.facts import (
+    LoadFacts,
+    ReduceFacts,
+    main_reduce,
+    reduce_facts,
+)
 from tg_codegen.optimize.strategies.phases import Phases
 from tg_codegen.optimize.strategies.register_tile import RegisterTile, TileModel
 from tg_codegen.optimize.strategies.stage_plan import StagePlan
 from tg_codegen.optimize.strategies.steps import Planner
-from tg_codegen.optimize.strategies.threads import thread_choices
+from tg_codegen.optimize.strategies.threads import Choice, thread_choices
 from tg_codegen.options import Options
 
 # statements of the innermost loop after replication
@@ -21,6 +28,10 @@ _BODY_LIMIT = 64
 # another reduction with this much less work hardly matters for the choice of loops
 _SMALL_BESIDE = 16
 _UNROLLS = (8, 5, 4, 3, 2)
+# copying an operand into scratch memory takes about this many times as long as reading it
+_COPY_WEIGHT = 3
+# loops change places where that much less comes from memory
+_MUCH_LESS = 1.5
 
 
 def is_product(facts: ReduceFacts) -> bool:
@@ -59,12 +70,69 @@ def optimize_product(view: Scheduler, options: Options) -> Scheduler:
     if tile.lane is not None and not tile.lane.laps:
         _make_lanes(planner, tile)
     # tiles stay whole: threads share what remains of the loops
-    for loop, amount in thread_choices(planner.view, options)[:1]:
+
+    def traffic(choice: Choice) -> float:
+        return _bytes_a_thread(planner, facts, tile, choice)
+
+    for loop, amount in thread_choices(planner.view, options, traffic)[:1]:
         planner.thread(loop, amount)
     body = _write_out(planner, model.phases)
     _unroll(planner, facts, tile, body)
     _stage(planner, facts, staged, tile)
     return view
+
+
+def _bytes_a_thread(
+    planner: Planner, facts: ReduceFacts, tile: RegisterTile, choice: Choice
+) -> float:
+    """What each thread reads when they share a loop, copies into scratch memory counted more."""
+    loop, amount = choice
+    copied = {plan.load for plan in tile.staged}
+    total = 0.0
+    for load in facts.loads:
+        loops = [r for r in facts.outputs if load.moves_with(r)]
+        elements = _elements(load, (*facts.outputs, *facts.reduced))
+        share = amount if any(planner.rest(r) is loop for r in loops) else 1
+        weight = _COPY_WEIGHT if load in copied else 1
+        total += elements * load.itemsize * weight / share
+    return total
+
+
+def _nearest_order(planner: Planner, facts: ReduceFacts) -> list[UOp]:
+    """The output loops so that what an outer one does not move stays near, if that saves much.
+
+    Only the loops of one operand come to the front; the others keep their order.
+    """
+    given = [loop for loop in facts.outputs if planner.is_known(loop)]
+    if len(given) < len(facts.outputs):
+        return []
+    orders = [given]
+    for load in facts.loads:
+        moving = [loop for loop in given if load.moves_with(loop)]
+        orders.append([*moving, *(loop for loop in given if loop not in moving)])
+    fetched = [_bytes_fetched(planner, facts, order) for order in orders]
+    best = min(range(len(orders)), key=fetched.__getitem__)
+    return orders[best] if fetched[best] * _MUCH_LESS < fetched[0] else []
+
+
+def _bytes_fetched(planner: Planner, facts: ReduceFacts, order: list[UOp]) -> float:
+    """What comes from beyond the second cache when the output loops stand in an order."""
+    total = 0.0
+    for load in facts.loads:
+        held = _elements(load, facts.reduced) * load.itemsize
+        fetched = held
+        for loop in reversed(order):
+            if load.moves_with(loop):
+                held *= int(loop.vmax) + 1
+                fetched *= int(loop.vmax) + 1
+            elif held > planner.view.caps.l2_bytes // 2:
+                fetched *= planner.size(loop)
+        total += fetched
+    return total
+
+
+def _elements(load: LoadFacts, loops: Iterable[UOp]) -> int:
+    return prod(int(r.vmax) + 1 for r in loops if load.moves_with(r))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +221,8 @@ def _stage(planner: Planner, facts: ReduceFacts, staged: list[_Staged], tile: Re
     if fixed:
         others = [loop for loop in facts.outputs if loop not in fixed]
         planner.order([*fixed, *others])
+    elif tile.block is None:
+        planner.order(_nearest_order(planner, facts))
     view = planner.view
     for operand in staged:
         if operand.plan.in_block:

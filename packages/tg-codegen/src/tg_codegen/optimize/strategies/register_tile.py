@@ -30,6 +30,9 @@ _ENOUGH_ROWS = 6
 _MOST_OVERLAP = 1.25
 # a block of a reduction has at least so many steps, so that fetching its sums costs little
 _BLOCK_STEPS = 32
+_MOST_BLOCK_STEPS = 4096
+# an operand that is used at most so often is read in place, a block of rows at a time
+_SELDOM = 32
 # a tile that leaves nothing to split over threads costs this much more, where it matters
 _UNSHARED = 1.7
 _WORTH_SHARING = 200_000
@@ -237,6 +240,34 @@ class TileModel:
                 if held <= self.planner.limit:
                     cost = self._cost(lane, rows, staged, block)
                     yield RegisterTile(lane, rows, staged, block, cost)
+        if not laps:
+            yield from self._with_blocks_in_place(lane, rows, sizes)
+
+    def _with_blocks_in_place(
+        self, lane: LaneChoice | None, rows: tuple[tuple[UOp, int], ...], sizes: dict[UOp, int]
+    ) -> Iterator[RegisterTile]:
+        """Tiles of a few rows of an operand at a time, for all of its columns.
+
+        Where an operand is used seldom, a copy of it does not pay. Column by column its rows would
+        be fetched from page to page, which no processor foresees; a few rows at a time are so many
+        streams.
+        """
+        if lane is None or not any(self._is_used_seldom(load, lane) for load in self.facts.loads):
+            return
+        held = self.planner.sums((), sizes)
+        if held > self.planner.limit:
+            return
+        for block in self._block_choices(lane):
+            yield RegisterTile(lane, rows, (), block, self._cost(lane, rows, (), block))
+
+    def _is_used_seldom(self, load: LoadFacts, lane: LaneChoice) -> bool:
+        if not load.is_contiguous(lane.loop) or not self._strides_far(load) or load.gate_loops:
+            return False
+        moving = [r for r in (*self.facts.outputs, *self.facts.reduced) if load.moves_with(r)]
+        elements = prod(int(r.vmax) + 1 for r in moving)
+        uses = self.facts.work // elements
+        large = elements * load.itemsize > self.caps.l2_bytes // 2
+        return large and uses <= _SELDOM
 
     def _block_choices(self, lane: LaneChoice | None) -> list[BlockChoice]:
         """The outermost reduce loop in parts, where its sums can be kept."""
@@ -248,8 +279,8 @@ class TileModel:
         if not isinstance(loop.size, int) or loop.size < 2:
             return []
         inner = self.facts.steps // loop.size
-        parts = [n for n in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512) if loop.size % n == 0]
-        wide_enough = [n for n in parts if n * inner >= _BLOCK_STEPS and n < loop.size]
+        parts = [n for n in range(1, min(loop.size, _MOST_BLOCK_STEPS)) if loop.size % n == 0]
+        wide_enough = [n for n in parts if n * inner >= _BLOCK_STEPS]
         return [BlockChoice(loop, loop.size // n) for n in wide_enough[:2]]
 
     def _gains(self, load: LoadFacts, lane: LaneChoice | None) -> bool:
@@ -280,7 +311,8 @@ class TileModel:
         tile_rows = prod(amounts.values())
         plans = {plan.load: plan for plan in staged}
         loads = sum(
-            self._load_cycles(load, lane, amounts, plans.get(load)) for load in self.facts.loads
+            self._load_cycles(load, lane, amounts, plans.get(load), block)
+            for load in self.facts.loads
         )
         if block is None:
             # a block is small enough for its lines to stay near
@@ -376,6 +408,7 @@ class TileModel:
         lane: LaneChoice | None,
         amounts: dict[UOp, int],
         staged: StagePlan | None,
+        block: BlockChoice | None,
     ) -> float:
         replicas = self._replicas(load, amounts) * self._share(load)
         gated = bool(load.gate_loops) and staged is None
@@ -387,6 +420,9 @@ class TileModel:
         if not load.is_contiguous(lane.loop) or (gated and not self.caps.masked_memory):
             return replicas * lane.width * (2.5 if gated else 1.2)
         far = self._strides_far(load) and self._span(load, lane) > self.caps.l1_bytes // 2
+        if block is not None:
+            # all columns come in turn, so that rows come from the second cache
+            return replicas * vectors * 1.1
         return replicas * vectors * ((2.5 if far else 0.7) + (1.0 if gated else 0.0))
 
     def _line_cycles(
