@@ -93,7 +93,8 @@ class Case:
     def _torch_run(self, arrays: list[Array], *, compiled: bool) -> Run:
         import torch
 
-        inputs = [torch.from_numpy(a).to(getattr(torch, self.dtype)) for a in arrays]
+        # memory of its own: what NumPy reads must not be near for one of the others only
+        inputs = [torch.tensor(a).to(getattr(torch, self.dtype)) for a in arrays]
         function = torch.compile(self.torch) if compiled else self.torch
 
         def run() -> object:
