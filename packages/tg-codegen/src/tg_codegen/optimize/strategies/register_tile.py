@@ -28,6 +28,9 @@ _MAX_ROWS = 14
 # without a divisor of this size, rows overlap; what is computed twice is at most this share more
 _ENOUGH_ROWS = 6
 _MOST_OVERLAP = 1.25
+# beside good divisors, rows that fill the registers, where hardly anything is computed twice
+_FULL_ROWS = (6, 12, 14)
+_LITTLE_OVERLAP = 1.04
 # a block of a reduction has at least so many steps, so that fetching its sums costs little
 _BLOCK_STEPS = 32
 _MOST_BLOCK_STEPS = 4096
@@ -190,8 +193,14 @@ class TileModel:
         size = loop.size
         assert isinstance(size, int), "only loops of known size become rows"
         exact = [n for n in range(2, _MAX_ROWS + 1) if size % n == 0]
-        if not self.can_lap or any(n >= _ENOUGH_ROWS for n in exact):
+        if not self.can_lap:
             return exact
+        if any(n >= _ENOUGH_ROWS for n in exact):
+            return exact + [
+                n
+                for n in _FULL_ROWS
+                if n not in exact and -(-size // n) * n <= size * _LITTLE_OVERLAP
+            ]
         overlapping = [
             n
             for n in range(_ENOUGH_ROWS, min(_MAX_ROWS + 1, size))
