@@ -82,7 +82,8 @@ def reads_of(view: Scheduler, slot: int) -> list[UOp]:
 
 def test_a_large_matmul_is_tiled_staged_and_shared() -> None:
     view = chosen(matmul(1024, 1024, 1024))
-    assert {OptOps.THREAD, OptOps.UPCAST, OptOps.LANES, OptOps.STAGE} <= set(kinds(view))
+    assert {OptOps.THREAD, OptOps.LANES, OptOps.STAGE} <= set(kinds(view))
+    assert {OptOps.UPCAST, OptOps.LAP} & set(kinds(view)), "several rows at once"
     lane = lane_axis(view)
     rows = [r for r in view.rngs if r.axis_type is AxisType.UPCAST and r is not lane]
     registers = int(lane.vmax + 1) // 16
