@@ -156,6 +156,26 @@ def test_threads(check: Callable[..., UOp]) -> None:
     check(sink(out(6).index(at).store(out(6, 1).index(at) + 5).end(t, i)), numbers(6), outputs=(6,))
 
 
+@pytest.mark.parametrize("has_loop", [False, True])
+def test_statements_of_fewer_threads_read_nothing_for_the_others(
+    check: Callable[..., UOp], has_loop: bool
+) -> None:
+    """Threads that leave a statement out have no places in what it reads, looked up or not."""
+    t, few, i = (
+        UOp.range(6, (0, 0), AxisType.THREAD),
+        UOp.range(2, (1, 0), AxisType.THREAD),
+        UOp.range(3, (1, 1)),
+    )
+    many = out(6).index(t).store(t.cast(INT)).end(t)
+    place = out(2, 2).index(few).cast(dtypes.weakint)
+    value = out(4, 3).index(place) + out(2, 2).index(few)
+    if has_loop:
+        less = out(6, 1).index(few * 3 + i).store(value + i.cast(INT)).end(few, i)
+    else:
+        less = out(6, 1).index(few).store(value).end(few)
+    check(sink(many, less), [3, 1], numbers(4), outputs=(6, 6))
+
+
 @pytest.mark.parametrize("lanes", [False, True])
 def test_padded_output_and_gated_load(check: Callable[..., UOp], lanes: bool) -> None:
     i, u = UOp.range(3, 0), UOp.range(4, 1, AxisType.UPCAST, lanes=lanes)

@@ -97,12 +97,14 @@ def _loop_steps(root: UOp) -> int:
 def _only_where(root: UOp, condition: UOp, number: int) -> UOp:
     """The statement with its outermost loop empty unless the condition holds.
 
-    A statement without a loop has its stores gated.
+    A statement without a loop has its stores gated. So is what is read outside of the loop: the
+    places of threads that leave the statement out may lie outside of the memory.
     """
     loops = [r for r in root.src[1:] if r.op is Ops.RANGE and r.axis_type is AxisType.LOOP]
     if not loops:
-        return _gated(root, condition)
+        return _gated(root, condition, None)
     outermost = min(loops, key=axis_order)
+    root = _gated(root, condition, outermost)
     size = condition.where(outermost.range_size, outermost.range_size.const_like(0))
     arg = outermost.range_arg
     # other statements may have the same loop, without the condition
@@ -110,12 +112,21 @@ def _only_where(root: UOp, condition: UOp, number: int) -> UOp:
     return root.substitute({outermost: outermost.replace(src=(size,), arg=own)})
 
 
-def _gated(root: UOp, condition: UOp) -> UOp:
-    changed: dict[UOp, UOp] = {}
-    for store in (node for node in root.toposort() if node.op is Ops.STORE):
-        target = store.stored_target
-        gate, address = split_gate(target.index_expr)
-        gates = condition if gate is None else condition & gate
-        gated = target.replace(src=(target.index_buffer, address.valid(gates)))
-        changed[store] = store.replace(src=(gated, *store.src[1:]))
-    return root.substitute(changed)
+def _gated(root: UOp, condition: UOp, loop: UOp | None) -> UOp:
+    """The statement whose accesses outside of `loop` happen under a condition only."""
+    nodes = root.toposort()
+    targets = {node.stored_target for node in nodes if node.op is Ops.STORE}
+    done: dict[UOp, UOp] = {}
+    for node in nodes:
+        src = tuple(done[operand] for operand in node.src)
+        inside = node.op is not Ops.INDEX or (loop is not None and loop in node.ranges)
+        if not inside and (node in targets or _depends_on_thread(node.index_expr)):
+            gate, address = split_gate(src[1])
+            gates = condition if gate is None else condition & gate
+            src = (src[0], address.valid(gates), *src[2:])
+        done[node] = node if src == node.src else node.replace(src=src)
+    return done[root]
+
+
+def _depends_on_thread(address: UOp) -> bool:
+    return any(node.op is Ops.SPECIAL for node in address.toposort())
