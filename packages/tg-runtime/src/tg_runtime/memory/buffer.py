@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from tg_uop import DType
 
@@ -56,10 +56,14 @@ class Buffer:
     reference goes, or by `deallocate`. A view shares the memory of its base, which it keeps alive.
     """
 
+    any_shared: ClassVar[bool] = False
+    """Whether any memory has ever been shared with code that knows nothing of devices."""
+
     __slots__ = (
         "__weakref__",
         "_base",
         "_memory",
+        "_shared",
         "_views",
         "device",
         "dtype",
@@ -86,6 +90,7 @@ class Buffer:
         self._memory: Memory | None = None
         self._base = base
         self._views = 0
+        self._shared = False
         self.device = Device.canonicalize(device)
         self.size = size
         self.dtype = dtype
@@ -93,6 +98,8 @@ class Buffer:
         self.options = DEFAULT_SPEC if options is None else options
         self.offset = offset
         self.refs = 0
+        if self.options.external_ptr is not None:
+            self.share()
         if size < 0:
             raise BufferUseError(attempted="make", buffer=str(self), reason="its size is negative")
         if base is not None:
@@ -113,6 +120,20 @@ class Buffer:
     def is_view(self) -> bool:
         """Whether the memory belongs to another buffer."""
         return self._base is not None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others read or write the memory, who cannot know when submitted work is done.
+
+        Whoever submits work on it waits for that work.
+        """
+        return self.base._shared
+
+    def share(self) -> Buffer:
+        """Note that others have the memory from now on."""
+        self.base._shared = True
+        Buffer.any_shared = True
+        return self
 
     def is_allocated(self) -> bool:
         """Whether the memory is there."""
@@ -148,6 +169,7 @@ class Buffer:
             )
         if external_ptr is not None:
             self.options = BufferSpec(external_ptr=external_ptr)
+            self.share()
         if self._base is not None:
             self._allocate_view(self._base)
         elif opaque is not None:

@@ -12,7 +12,7 @@ from tg_uop.context import DEBUG, JIT, JIT_BATCH_SIZE
 from tg_tensor.engine.buffers import buffer_of
 from tg_tensor.engine.compile import device_of_call, estimate_uop, get_runtime
 from tg_tensor.engine.report import call_name, report_call
-from tg_tensor.engine.run import known_size, run_call
+from tg_tensor.engine.run import known_size, run_call, wait_where_shared
 from tg_tensor.engine.stats import GlobalCounters
 from tg_tensor.schedule.memory import buffer_under
 
@@ -154,6 +154,8 @@ class CallList:
         """Launch everything; `buffers` fill the slots."""
         for runner in self.runners:
             runner(buffers, values)
+        if Buffer.any_shared:
+            wait_where_shared((*self.kept, *buffers))
         counters = GlobalCounters
         counters.kernel_count += len(self.calls)
         counters.global_ops += self.fixed_ops

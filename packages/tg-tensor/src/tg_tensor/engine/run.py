@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import perf_counter
 from typing import cast
 
-from tg_runtime import Buffer, Device, Memory
+from tg_runtime import Buffer, Device
 from tg_uop import Ops, ProgramInfo, UOp
 from tg_uop.context import DEBUG, VALIDATE_WITH_CPU
 from tg_uop.errors import TgError
@@ -85,23 +85,33 @@ def _launch(call: UOp, program: UOp, values: Mapping[str, int], wait: bool) -> f
     device = device_of_call(call)
     info = cast(ProgramInfo, program.arg)
     arguments = call.call_args
-    memories: list[Memory] = []
-    for slot in info.globals:
-        memories.append(buffer_of(arguments[slot]).memory)
+    buffers = [buffer_of(arguments[slot]) for slot in info.globals]
+    memories = [buffer.memory for buffer in buffers]
     global_size, local_size = info.launch_dims(values)
-    return get_runtime(device, program)(
+    seconds = get_runtime(device, program)(
         *memories,
         global_size=global_size,
         local_size=local_size,
         vals=info.vals(values),
         wait=wait,
     )
+    wait_where_shared(buffers)
+    return seconds
+
+
+def wait_where_shared(buffers: Iterable[Buffer]) -> None:
+    """Wait for the devices whose work is on memory that others read or write, too."""
+    if not Buffer.any_shared:
+        return
+    for device in {buffer.device for buffer in buffers if buffer.is_shared}:
+        Device[device].synchronize()
 
 
 def _copy(call: UOp, wait: bool) -> float | None:
     target, source = (buffer_of(argument) for argument in call.call_args)
     start = perf_counter()
     target.copy_from(source)
+    wait_where_shared((target, source))
     if not wait:
         return None
     Device[target.device].synchronize()

@@ -320,7 +320,7 @@ def _strided(node: UOp, words: np.dtype[np.generic]) -> Array | None:
         if moved is None:
             return None
         array = moved
-    memory = buffer.base.memory
+    memory = buffer.share().base.memory
     if isinstance(memory, LentMemory) and not memory.writable:
         array = array.view()
         array.flags.writeable = False

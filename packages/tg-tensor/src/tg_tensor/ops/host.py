@@ -89,8 +89,7 @@ class HostOps(HashOps):
     def data(self) -> memoryview:
         """The values as a memoryview of this shape, without a copy where the host reaches them.
 
-        It shares memory with the Tensor: a later in-place write shows, once it has run (see
-        `Device[name].synchronize`). Raises `ExportError` for a
+        It shares memory with the Tensor: a later in-place write shows. Raises `ExportError` for a
         dtype that memoryview has no letter for.
         """
         if self.dtype.fmt is None:
@@ -101,6 +100,8 @@ class HostOps(HashOps):
                 reason="Python has no such number type; cast to float32 first",
             )
         raw = self._raw_bytes(share=True)
+        if raw and isinstance(self.device, str) and _constant_of(self.uop) is None:
+            self._memory().share()
         if not raw or self.dtype is dtypes.float16:
             # what memoryview.cast cannot do: axes of size 0, and before Python 3.14 float16
             return array_of_bytes(raw, self.dtype, self._sizes()).data
