@@ -17,10 +17,11 @@ from tg_codegen.optimize.strategies.facts import (
     reduce_facts,
 )
 from tg_codegen.optimize.strategies.phases import Phases
-from tg_codegen.optimize.strategies.register_tile import RegisterTile, TileModel
+from tg_codegen.optimize.strategies.register_tile import TileModel
 from tg_codegen.optimize.strategies.stage_plan import StagePlan
 from tg_codegen.optimize.strategies.steps import Planner
 from tg_codegen.optimize.strategies.threads import Choice, thread_choices
+from tg_codegen.optimize.strategies.tile import RegisterTile
 from tg_codegen.options import Options
 
 # statements of the innermost loop after replication

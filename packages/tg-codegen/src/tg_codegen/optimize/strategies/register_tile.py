@@ -8,7 +8,6 @@ again (Fog, Instruction tables: Ice Lake and later, Zen 4).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from math import inf, prod
 
@@ -18,6 +17,7 @@ from tg_codegen.optimize.loop_nest import LoopNest
 from tg_codegen.optimize.strategies.facts import LoadFacts, ReduceFacts
 from tg_codegen.optimize.strategies.phases import NO_PHASES, phases_of
 from tg_codegen.optimize.strategies.stage_plan import BlockChoice, StagePlan, StagePlanner
+from tg_codegen.optimize.strategies.tile import LaneChoice, RegisterTile
 from tg_codegen.target.caps import Capabilities
 
 # the sum of one step is ready for the next after so many cycles
@@ -41,44 +41,10 @@ _UNSHARED = 1.7
 _WORTH_SHARING = 200_000
 # bytes of a cache line; cycles to have one where the lines of a tile fit the nearest cache, or not
 _LINE, _NEAR_LINE, _FAR_LINE = 64, 0.3, 2.0
+# lines at multiples of this many bytes share few places of the nearest cache
+_COLLIDING, _COLLIDING_STORE = 512, 10.0
 # copying one element into scratch memory: along the source, or across it
 _COPY_ALONG, _COPY_ACROSS = 0.2, 1.5
-
-
-@dataclass(frozen=True, slots=True)
-class LaneChoice:
-    """`vectors` vectors of `lanes` elements along a loop that takes `padded` steps.
-
-    Where these are more than it has, vectors overlap (`laps`) or the loop is padded.
-    """
-
-    loop: UOp
-    lanes: int
-    vectors: int
-    padded: int
-    laps: bool = False
-
-    @property
-    def width(self) -> int:
-        """Elements along the loop that a tile covers."""
-        return self.lanes * self.vectors
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterTile:
-    """Lanes along one loop (None: no vectors), rows along others, and operands to stage."""
-
-    lane: LaneChoice | None
-    rows: tuple[tuple[UOp, int], ...]
-    staged: tuple[StagePlan, ...]
-    block: BlockChoice | None
-    cost: float
-
-    @property
-    def outside(self) -> list[UOp]:
-        """The output loops that a blocked reduction stands inside of."""
-        inside = (plan.fixed for plan in self.staged if plan.in_block)
-        return list(dict.fromkeys(loop for fixed in inside for loop in fixed))
 
 
 class TileModel:
@@ -478,8 +444,16 @@ class TileModel:
             return 1.0
         if in_reduce:
             return 12.0 + 2.0 * self._vectors(lane)
-        contiguous = all(strides.get(lane.loop) in (0, 1) for strides in self.store_strides)
-        return 2.0 / self.register_lanes if contiguous else 2.0
+        return max(self._store_cycles(store, lane) for store in range(len(self.stores)))
+
+    def _store_cycles(self, number: int, lane: LaneChoice) -> float:
+        """Cycles to store one result: in vectors, or each into a line of its own."""
+        stride = self.store_strides[number].get(lane.loop)
+        if stride in (0, 1):
+            return 2.0 / self.register_lanes
+        distance = (stride or 0) * self.stores[number].dtype.itemsize
+        collide = distance >= _COLLIDING and distance % _COLLIDING == 0
+        return _COLLIDING_STORE if collide else 2.0
 
     def _copy_cycles(
         self, plan: StagePlan, staged: tuple[StagePlan, ...], lane: LaneChoice | None
