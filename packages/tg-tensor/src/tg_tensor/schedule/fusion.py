@@ -35,8 +35,9 @@ KERNEL_WORK = 4000
 MOST_REDUCES = 8
 """So many small reductions one after the other in one kernel: more take long to compile."""
 
-REREAD_PADDING = 8
-"""A padded operand that is read so many times over is worth a copy without conditions."""
+REREAD_PADDING = 26
+"""A padded operand that is read so many times over is worth a copy without conditions (measured for
+windows of 3, 5 and 7 of single channels on CPU: the copy pays for the last)."""
 
 UNPADDED_WORK = 1 << 22
 """Elements read under conditions from which on a copy without conditions saves time (measured for

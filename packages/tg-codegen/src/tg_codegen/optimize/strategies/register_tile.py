@@ -43,8 +43,8 @@ _WORTH_SHARING = 200_000
 _LINE, _NEAR_LINE, _FAR_LINE = 64, 0.3, 2.0
 # lines at multiples of this many bytes share few places of the nearest cache
 _COLLIDING, _COLLIDING_STORE = 512, 10.0
-# copying one element into scratch memory: along the source, or across it
-_COPY_ALONG, _COPY_ACROSS = 0.2, 1.5
+# copying one element into scratch memory: along the source, where some are left out, or across it
+_COPY_ALONG, _COPY_GATED, _COPY_ACROSS = 0.2, 1.0, 1.5
 
 
 class TileModel:
@@ -464,7 +464,9 @@ class TileModel:
         first = staged[0]
         if plan is not first and plan.fixed and not set(first.fixed) <= set(plan.fixed):
             copied *= first.copies
-        return copied * (_COPY_ALONG if along else _COPY_ACROSS)
+        if not along:
+            return copied * _COPY_ACROSS
+        return copied * (_COPY_GATED if load.gate_loops else _COPY_ALONG)
 
 
 def _subsets(plans: list[StagePlan]) -> Iterator[tuple[StagePlan, ...]]:
