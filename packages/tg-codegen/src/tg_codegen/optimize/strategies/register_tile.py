@@ -42,7 +42,7 @@ _WORTH_SHARING = 200_000
 # bytes of a cache line; cycles to have one where the lines of a tile fit the nearest cache, or not
 _LINE, _NEAR_LINE, _FAR_LINE = 64, 0.3, 2.0
 # lines at multiples of this many bytes share few places of the nearest cache
-_COLLIDING, _COLLIDING_STORE = 512, 10.0
+_COLLIDING, _COLLIDING_STORE, _FAR_STORE = 512, 10.0, 4.0
 # copying one element into scratch memory: along the source, where some are left out, or across it
 _COPY_ALONG, _COPY_GATED, _COPY_ACROSS = 0.2, 1.0, 1.5
 
@@ -453,7 +453,8 @@ class TileModel:
             return 2.0 / self.register_lanes
         distance = (stride or 0) * self.stores[number].dtype.itemsize
         collide = distance >= _COLLIDING and distance % _COLLIDING == 0
-        return _COLLIDING_STORE if collide else 2.0
+        cycles = _COLLIDING_STORE if collide else _FAR_STORE
+        return 2 * cycles if self.nest.reads_what_it_writes else cycles
 
     def _copy_cycles(
         self, plan: StagePlan, staged: tuple[StagePlan, ...], lane: LaneChoice | None
