@@ -79,6 +79,18 @@ def test_numbers_are_assigned_to_shards() -> None:
     assert x.numpy()[:, 0].tolist() == [6, 8, 6, 6]
 
 
+def test_numbers_are_assigned_to_shards_while_gradients_are_wanted_elsewhere() -> None:
+    """The history of writes is kept then, of these too."""
+    other = Tensor(X, requires_grad=True)
+    loss = (other * 2).sum()
+    x = Tensor(X).shard(DEVICES, 0).realize()
+    x.assign(Tensor(3.0))
+    x[1] = Tensor(4.0)
+    x *= Tensor([2.0])
+    assert x.numpy()[:, 0].tolist() == [6, 8, 6, 6]
+    assert loss.gradient(other)[0].numpy().tolist() == np.full_like(X, 2).tolist()
+
+
 def test_numbers_beside_shards_in_captured_steps() -> None:
     scale = Tensor(2.0).contiguous().realize()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tg_uop import Ops, UOp
 from tg_uop.ir.walk import toposort
 
+from tg_tensor.ops.company import in_company
 from tg_tensor.ops.views import covers, merged, taken_back
 from tg_tensor.schedule.hazards import memory_of
 
@@ -45,5 +46,7 @@ def _after_stores(node: UOp, found: dict[UOp, UOp]) -> UOp:
         if covers(view, base):
             value = taken_back(view, base, stored)
         else:
+            # a number that is stored into shards goes to where they are
+            stored, value = in_company(stored, value)
             value = merged(view, base, stored, value)
     return value
