@@ -184,6 +184,24 @@ def test_lowering(case: Case, caps: Capabilities, read_kernel: Run, run_linear: 
     check_lowering(case, caps, read_kernel, run_linear)
 
 
+@pytest.mark.parametrize("steps", [1, 3])
+def test_fewer_threads_stay_in_their_memory(steps: int, read_kernel: Run, run_linear: Run) -> None:
+    """Also where the loop that the others leave out turns out not to move an access."""
+    loop = UOp.range(steps, 0)
+    first, second = UOp.range(2, 1, AxisType.THREAD), UOp.range(2, 2, AxisType.THREAD)
+    row = (first * steps + loop).alu(Ops.IDIV, loop.const_like(steps))
+    for_all = UOp.param(0, INT.ptr(4 * steps)).index((loop * 2 + first) * 2 + second)
+    for_two = UOp.param(1, INT.ptr(2)).index(row)
+    value = UOp.param(2, INT.ptr(2)).index(row)
+    kernel = UOp.sink(
+        for_all.store(second.cast(INT)).end(loop, first, second),
+        for_two.store(value).end(loop, first),
+        arg=KernelInfo(),
+    )
+    memory = {0: [-7] * 4 * steps, 1: [-7, -7], 2: [3, 4]}
+    check_lowering(Case(kernel, memory), INTERPRETER, read_kernel, run_linear)
+
+
 @settings(max_examples=60)
 @given(case=cases(GRID_ROLES, GROUP_ROLES))
 def test_lowering_for_groups(case: Case, read_kernel: Run, run_linear: Run) -> None:

@@ -156,24 +156,26 @@ def test_threads(check: Callable[..., UOp]) -> None:
     check(sink(out(6).index(at).store(out(6, 1).index(at) + 5).end(t, i)), numbers(6), outputs=(6,))
 
 
-@pytest.mark.parametrize("has_loop", [False, True])
+@pytest.mark.parametrize("steps", [0, 1, 3])
 def test_statements_of_fewer_threads_read_nothing_for_the_others(
-    check: Callable[..., UOp], has_loop: bool
+    check: Callable[..., UOp], steps: int
 ) -> None:
     """Threads that leave a statement out have no places in what it reads, looked up or not."""
     t, few, i = (
         UOp.range(6, (0, 0), AxisType.THREAD),
         UOp.range(2, (1, 0), AxisType.THREAD),
-        UOp.range(3, (1, 1)),
+        UOp.range(max(steps, 1), (1, 1)),
     )
     many = out(6).index(t).store(t.cast(INT)).end(t)
     place = out(2, 2).index(few).cast(dtypes.weakint)
     value = out(4, 3).index(place) + out(2, 2).index(few)
-    if has_loop:
-        less = out(6, 1).index(few * 3 + i).store(value + i.cast(INT)).end(few, i)
+    if steps:
+        # what the loop turns out not to move is still read and written inside of it
+        own = out(2, 2).index((few * steps + i).alu(Ops.IDIV, UOp.const(dtypes.weakint, steps)))
+        less = out(2 * steps, 1).index(few * steps + i).store(value + own).end(few, i)
     else:
-        less = out(6, 1).index(few).store(value).end(few)
-    check(sink(many, less), [3, 1], numbers(4), outputs=(6, 6))
+        less = out(2, 1).index(few).store(value).end(few)
+    check(sink(many, less), [3, 1], numbers(4), outputs=(6, 2 * max(steps, 1)))
 
 
 @pytest.mark.parametrize("lanes", [False, True])

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from tg_uop import Ops, UOp
 
 from tg_codegen.canonicalize.conditions import conjuncts
-from tg_codegen.canonicalize.views import split_gate
+from tg_codegen.linear_index import split_gate
 
 # operations that give 0 when all their operands are 0
 _KEEP_ZERO = frozenset((Ops.ADD, Ops.MUL, Ops.MAX, Ops.CAST, Ops.SQRT, Ops.OR, Ops.XOR, Ops.AND))
@@ -48,7 +48,7 @@ def _is_zero_unless(root: UOp, conditions: Collection[UOp]) -> bool:
     while stack:
         node = stack.pop()
         if node.op is Ops.INDEX:
-            gate = split_gate(node.index_expr)[1]
+            gate = split_gate(node.index_expr)[0]
             if gate is None or not set(conditions) <= set(conjuncts(gate)):
                 return False
         elif node.op in _KEEP_ZERO:

@@ -15,7 +15,7 @@ from tg_uop import Ops, UOp, dtypes
 
 from tg_codegen.canonicalize.conditions import Solution, all_of, negated, solve
 from tg_codegen.canonicalize.sums import number_of
-from tg_codegen.canonicalize.views import split_gate
+from tg_codegen.linear_index import split_gate
 
 # integers up to this are exact in the dtype, and so are all sums on the way to them
 EXACT_UP_TO = {dtypes.float16: 1 << 11, dtypes.float32: 1 << 24, dtypes.float64: 1 << 53}
@@ -129,7 +129,7 @@ def _moved(value: UOp, loop: UOp, place: UOp, gate: UOp | None) -> UOp:
             continue
         src = tuple(done[s] for s in node.src)
         if node.op is Ops.INDEX and gate is not None:
-            address, condition = split_gate(src[1])
+            condition, address = split_gate(src[1])
             both = gate if condition is None else gate & condition
             src = (src[0], address.valid(both), *src[2:])
         done[node] = node.replace(src=src)

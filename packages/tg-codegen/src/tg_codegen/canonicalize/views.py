@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from tg_uop import Invalid, Ops, UOp, dtypes
+from tg_uop import Ops, UOp, dtypes
 from tg_uop.ir.infer.shape import merge_symbolic
+
+from tg_codegen.linear_index import split_gate
 
 Dims = Sequence[object]
 
@@ -30,7 +32,7 @@ class Place:
         place = cls(shape, ())
         addresses = []
         for index in indices:
-            address, condition = split_gate(index)
+            condition, address = split_gate(index)
             addresses.append(address)
             place = place.where(condition)
         return replace(place, indices=tuple(addresses))
@@ -38,7 +40,7 @@ class Place:
     @classmethod
     def flat(cls, index: UOp, shape: Dims) -> Place:
         """The element at this row-major position."""
-        address, condition = split_gate(index)
+        condition, address = split_gate(index)
         return cls(shape, None, address, condition)
 
     def where(self, condition: UOp | None) -> Place:
@@ -131,7 +133,7 @@ def _flip(place: Place, old: Dims, arg: Dims) -> Place:
 def _shrink(place: Place, old: Dims, arg: Dims) -> Place:
     indices = []
     for index, (start, _) in zip(place.by_axis(), cast("tuple[Dims, ...]", arg), strict=True):
-        first, condition = split_gate(start) if isinstance(start, UOp) else (start, None)
+        condition, first = split_gate(start) if isinstance(start, UOp) else (None, start)
         place = place.where(condition)
         indices.append(index if first == 0 else index + first)
     return replace(place, shape=old, indices=tuple(indices))
@@ -158,12 +160,3 @@ _STEPS: dict[Ops, Callable[[Place, Dims, Dims], Place]] = {
     Ops.SHRINK: _shrink,
     Ops.PAD: _pad,
 }
-
-
-def split_gate(index: UOp) -> tuple[UOp, UOp | None]:
-    """An index expression as the address and the condition under which it is used."""
-    if index.op is Ops.WHERE and index.dtype.scalar() == dtypes.weakint:
-        condition, address, otherwise = index.src
-        if otherwise.op is Ops.CONST and otherwise.arg is Invalid:
-            return address, condition
-    return index, None

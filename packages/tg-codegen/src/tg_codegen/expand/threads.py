@@ -97,33 +97,46 @@ def _loop_steps(root: UOp) -> int:
 def _only_where(root: UOp, condition: UOp, number: int) -> UOp:
     """The statement with its outermost loop empty unless the condition holds.
 
-    A statement without a loop has its stores gated. So is what is read outside of the loop: the
-    places of threads that leave the statement out may lie outside of the memory.
+    A statement without a loop has its accesses gated. The places of threads that leave the
+    statement out may lie outside of the memory, so nothing is read there.
     """
     loops = [r for r in root.src[1:] if r.op is Ops.RANGE and r.axis_type is AxisType.LOOP]
     if not loops:
-        return _gated(root, condition, None)
+        return _gated(root, condition)
     outermost = min(loops, key=axis_order)
-    root = _gated(root, condition, outermost)
     size = condition.where(outermost.range_size, outermost.range_size.const_like(0))
     arg = outermost.range_arg
     # other statements may have the same loop, without the condition
     own = RangeArg((*arg.axis_id, _CONDITIONAL + number), arg.axis_type, arg.lanes)
-    return root.substitute({outermost: outermost.replace(src=(size,), arg=own)})
+    loop = outermost.replace(src=(size,), arg=own)
+    return _read_inside(root.substitute({outermost: loop}), loop)
 
 
-def _gated(root: UOp, condition: UOp, loop: UOp | None) -> UOp:
-    """The statement whose accesses outside of `loop` happen under a condition only."""
+def _gated(root: UOp, condition: UOp) -> UOp:
+    """The statement whose accesses happen under a condition only."""
     nodes = root.toposort()
     targets = {node.stored_target for node in nodes if node.op is Ops.STORE}
     done: dict[UOp, UOp] = {}
     for node in nodes:
         src = tuple(done[operand] for operand in node.src)
-        inside = node.op is not Ops.INDEX or (loop is not None and loop in node.ranges)
-        if not inside and (node in targets or _depends_on_thread(node.index_expr)):
+        if node.op is Ops.INDEX and (node in targets or _depends_on_thread(node.index_expr)):
             gate, address = split_gate(src[1])
             gates = condition if gate is None else condition & gate
             src = (src[0], address.valid(gates), *src[2:])
+        done[node] = node if src == node.src else node.replace(src=src)
+    return done[root]
+
+
+def _read_inside(root: UOp, loop: UOp) -> UOp:
+    """The statement whose reads by thread wait for the loop, also where it does not move them.
+
+    It may not move them any more only after later passes, so addresses cannot tell.
+    """
+    done: dict[UOp, UOp] = {}
+    for node in root.toposort():
+        src = tuple(done[operand] for operand in node.src)
+        if node.op is Ops.INDEX and _depends_on_thread(node.index_expr):
+            src = (src[0].after(loop), *src[1:])
         done[node] = node if src == node.src else node.replace(src=src)
     return done[root]
 
