@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from tg_tensor import Tensor
+from tg_uop.suggest import alike
 
 
 def missing_layer(name: str, known: Sequence[str]) -> str:
@@ -17,7 +17,7 @@ def missing_layer(name: str, known: Sequence[str]) -> str:
     method = _method_named(name)
     if method is not None:
         return f"{text}; Tensor.{method} does this, as layers without weights are methods"
-    near = difflib.get_close_matches(name, known, n=2)
+    near = alike(name, known, 2)
     return f"{text}; did you mean {' or '.join(near)}?" if near else text
 
 

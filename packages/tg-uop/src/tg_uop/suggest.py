@@ -6,10 +6,15 @@ from collections.abc import Iterable
 from importlib import import_module
 
 
+def alike(given: str, names: Iterable[str], most: int) -> list[str]:
+    """Up to `most` names that look like the given one, the most alike first."""
+    # difflib is only loaded by those who misspelled something
+    return list(import_module("difflib").get_close_matches(given, list(names), most))
+
+
 def closest(given: str, names: Iterable[str]) -> str:
     """The name that looks most like the given one, or an empty text when none does."""
-    # difflib is only loaded by those who misspelled something
-    found = import_module("difflib").get_close_matches(given, list(names), 1)
+    found = alike(given, names, 1)
     return found[0] if found else ""
 
 

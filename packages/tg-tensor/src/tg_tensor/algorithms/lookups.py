@@ -67,10 +67,8 @@ def last_turns(index: UOp, turn: UOp, count: int) -> UOp:
 
 @cache
 def _gradient_of_rows(kind: Any, axis: int) -> Gradient:
-    def gradient(flowing: UOp | None, node: UOp) -> list[UOp | None]:
+    def gradient(flowing: UOp, node: UOp) -> list[UOp | None]:
         source, index = node.call_args
-        if flowing is None:
-            return [None, None]
         return [row_sums(kind, flowing, index, known_sizes(source)[axis], axis), None]
 
     return gradient
@@ -78,9 +76,7 @@ def _gradient_of_rows(kind: Any, axis: int) -> Gradient:
 
 @cache
 def _gradient_of_sums(kind: Any) -> Gradient:
-    def gradient(flowing: UOp | None, node: UOp) -> list[UOp | None]:
-        if flowing is None:
-            return [None, None]
+    def gradient(flowing: UOp, node: UOp) -> list[UOp | None]:
         index, _ = node.call_args
         return [None, kind._of(flowing)._looked_up([1], [kind._of(index)], 1).uop]
 

@@ -20,7 +20,7 @@ class ScatterKernel:
 
     __slots__ = ("name", "op", "start")
 
-    def __init__(self, name: str, op: Ops | None, start: float | None = None) -> None:
+    def __init__(self, name: str, op: Ops | None, start: float = 0.0) -> None:
         self.name = name
         self.op = op
         self.start = start
@@ -29,8 +29,7 @@ class ScatterKernel:
         """What an element holds before its first source."""
         if self.op is Ops.MAX:
             return element.const_like(element.dtype.min)
-        is_signed_zero = self.start is not None and element.dtype.is_float
-        return element.const_like(self.start if is_signed_zero else 0)
+        return element.const_like(self.start if element.dtype.is_float else 0)
 
     def __call__(self, out: UOp, index: UOp, source: UOp) -> UOp:
         """out[o, index[o, k, i], i] is made of source[o, k, i], of all k in their order.

@@ -302,9 +302,7 @@ class ScatterOps(IndexOps):
 def _gradient_of_gather(kind: Any, axis: int) -> Gradient:
     """To each element flows the sum of what flows to its copies."""
 
-    def gradient(flowing: UOp | None, node: UOp) -> list[UOp | None]:
-        if flowing is None:
-            return [None, None]
+    def gradient(flowing: UOp, node: UOp) -> list[UOp | None]:
         source, index = (kind._of(node) for node in node.call_args)
         sums = source._sums_in_turn(axis, index, kind._of(flowing), SUM)
         return [sums.cast(source.dtype).uop, None]
@@ -316,9 +314,7 @@ def _gradient_of_gather(kind: Any, axis: int) -> Gradient:
 def _gradient_of_sums(kind: Any, axis: int) -> Gradient:
     """To each source flows what flows to its element; one object an axis, for equal graphs."""
 
-    def gradient(flowing: UOp | None, node: UOp) -> list[UOp | None]:
-        if flowing is None:
-            return [None, None]
+    def gradient(flowing: UOp, node: UOp) -> list[UOp | None]:
         index, _ = node.call_args
         return [None, kind._of(flowing).gather(axis, kind._of(index)).uop]
 
@@ -329,9 +325,7 @@ def _gradient_of_sums(kind: Any, axis: int) -> Gradient:
 def _gradient_of_largest(kind: Any, axis: int) -> Gradient:
     """What flows to an element is shared evenly by the sources that are as large as it."""
 
-    def gradient(flowing: UOp | None, node: UOp) -> list[UOp | None]:
-        if flowing is None:
-            return [None, None]
+    def gradient(flowing: UOp, node: UOp) -> list[UOp | None]:
         index, source = (kind._of(node) for node in node.call_args)
         whole = kind._of(node.gettuple(0))
         is_largest = source.eq(whole.gather(axis, index))
