@@ -38,17 +38,23 @@ def test_another_seed_gives_other_weights(tmp_path: Path) -> None:
 def test_an_interrupt_stops_cleanly_and_the_next_run_works(tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "SPEC"}
     command = [sys.executable, str(EXAMPLE), "--out", str(tmp_path / "out")]
+    # who runs the tests may ignore interrupts, and what it starts would, too
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     run = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
-    assert run.stderr is not None
-    shown = ""
-    while "step/s" not in shown:  # the progress bar has moved: a step is running
-        read = run.stderr.read(1)
-        assert read, shown
-        shown += read
-    run.send_signal(signal.SIGINT)
-    _, errors = run.communicate(timeout=60)
+    signal.signal(signal.SIGINT, before)
+    try:
+        assert run.stderr is not None
+        shown = ""
+        while "step/s" not in shown:  # the progress bar has moved: a step is running
+            read = run.stderr.read(1)
+            assert read, shown
+            shown += read
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=60)
+    finally:
+        run.kill()
     assert run.returncode != 0
     assert "stopped; nothing was saved" in errors
     assert "Traceback" not in errors

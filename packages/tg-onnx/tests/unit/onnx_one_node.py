@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import ValueInfoProto, helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
+from onnx_exact import exact_session
 from tg_onnx import OnnxRunner
 
 try:
@@ -50,7 +51,7 @@ def wanted(model: onnx.ModelProto, feeds, by_reference: bool) -> list[np.ndarray
         options.intra_op_num_threads = 1
         data = shape_inference.infer_shapes(model).SerializeToString()
         try:
-            session = onnxruntime.InferenceSession(data, options, ["CPUExecutionProvider"])
+            session = exact_session(data, options)
             return session.run(None, feeds)
         except Exception:  # its errors have no common class
             pass

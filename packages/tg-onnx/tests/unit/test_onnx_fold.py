@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx_exact import exact_session
 from tg_onnx import OnnxRunner
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -62,7 +63,7 @@ class Model:
 
 def check(model, x, unit, expected_operators):
     """The result is onnxruntime's up to one quantum, from the operators expected."""
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = exact_session(model)
     (expected,) = session.run(None, {"x": x})
     runner = OnnxRunner(model)
     for _ in range(3):
@@ -198,7 +199,7 @@ def test_what_the_model_gives_out_is_computed_as_it_is():
         y = model.quantized(product, 0.04, 120, "uint8")
         codes = f"v{len(model.nodes) - 2}"
         made = model.finish(y, (product, codes)[shown])
-        session = onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"])
+        session = exact_session(made)
         expected = session.run(None, {"x": x})
         runner = OnnxRunner(made)
         found = [value.numpy() for value in runner({"x": x}).values()]
@@ -225,7 +226,7 @@ def test_weights_of_4_bits(element):
     options = onnxruntime.SessionOptions()
     # its optimizer would round x to 8 bits
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(made, options, providers=["CPUExecutionProvider"])
+    session = exact_session(made, options)
     (expected,) = session.run(None, {"x": x})
     (found,) = OnnxRunner(made)({"x": x}).values()
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-5)

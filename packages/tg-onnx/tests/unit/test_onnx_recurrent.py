@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx_exact import exact_session
 from tg_onnx import OnnxRunner
 from tg_onnx.ops.cells import cells_of
 from tg_onnx.ops.quantized_lstm import run_quantized
 from tg_onnx.ops.recurrent_layer import Layer, Weights, run_in_kernel, run_layer, run_steps
 from tg_tensor import Context, Tensor
 
-onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime")
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 # without the second axis of (directions, batch, hidden)
@@ -62,7 +63,7 @@ def model_of(kind, arrays, hidden, **attributes):
 
 def check_against_onnxruntime(kind, arrays, hidden, **attributes):
     model, given = model_of(kind, arrays, hidden, **attributes)
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = exact_session(model)
     expected = session.run(list(OUTPUTS[kind]), given)
     runner = OnnxRunner(model)
     for _ in range(3):
@@ -198,7 +199,7 @@ def test_quantized_weights(monkeypatch, direction, steps, batch, hidden, has_uni
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = exact_session(model)
     expected = session.run(list(OUTPUTS["LSTM"]), {"x": x})
     with Context(TC=1 if has_unit else 0, CPU_COUNT=4 if is_shared else 1):
         found = {name: value.numpy() for name, value in OnnxRunner(model)({"x": x}).items()}

@@ -17,7 +17,9 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="signals and for
 
 # a kernel that counts: out[0] += 1, and one that never ends
 PRELUDE = """
-import os, sys, struct, threading, time
+import os, signal, sys, struct, threading, time
+# who runs the tests may have left interrupts out: children of a shell in the background have none
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tg_runtime import Buffer, Device, GraphCall
 from tg_runtime.compile.llvm import LLVMCompiler
 from tg_runtime.host.processor import machine
@@ -263,10 +265,13 @@ def test_ctrl_c_while_waiting_is_heard(portable: str) -> None:
         text=True,
         env=os.environ | {"CPU_PORTABLE": portable},
     )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=30)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert output == "interrupted\n"
 
 

@@ -141,11 +141,15 @@ class ReduceMixin(BroadcastMixin):
         return prod(self.shape[a] for a in self._axes(axis))  # type: ignore[misc]
 
     def mean(self, axis: Axis = None, keepdim: bool = False) -> Self:
-        """The mean; of nothing NaN. The sum is taken in float32 or wider: it does not overflow."""
+        """The mean; of nothing NaN. The sum does not overflow: it is taken in float32 or wider, and
+        exactly where so many bools or small integers fit into 32 bits.
+        """
         given = self._as_float()
-        wide = given.cast(sum_acc_dtype(given._number_type()))
-        total = wide._combine(Ops.ADD, axis, keepdim)
-        return total._over_count(self._count(axis)).cast(given._number_type())
+        wide = sum_acc_dtype(given._number_type())
+        count = self._count(axis)
+        terms = self if _sums_exactly(self._number_type(), count) else given.cast(wide)
+        total = terms.cast(sum_acc_dtype(terms._number_type()))._combine(Ops.ADD, axis, keepdim)
+        return total.cast(wide)._over_count(count).cast(given._number_type())
 
     def _over_count(self, count: object, correction: float = 0) -> Self:
         if isinstance(count, int):
@@ -222,3 +226,11 @@ class ReduceMixin(BroadcastMixin):
             return total
         axes = self._axes(axis)
         return total.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
+
+
+def _sums_exactly(dtype: DType, count: object) -> bool:
+    """Whether no sum of so many values of an integer dtype exceeds its accumulator."""
+    if dtype.is_float or dtype.itemsize >= 4 or not isinstance(count, int):
+        return False
+    largest = max(abs(int(dtype.min)), int(dtype.max))
+    return largest * count <= int(sum_acc_dtype(dtype).max)
