@@ -57,6 +57,12 @@ def pointwise(*sizes: int) -> UOp:
     return buffer(0, total).index(at).store(value).end(*loops).sink(arg=KernelInfo())
 
 
+def column_sums(m: int, n: int) -> UOp:
+    i, r = UOp.range(n, 0), UOp.range(m, 1, AxisType.REDUCE)
+    value = buffer(1, m * n).index(r * n + i).reduce(r)
+    return buffer(0, n).index(i).store(value).end(i).sink(arg=KernelInfo())
+
+
 def row_sums(m: int, n: int) -> UOp:
     i, r = UOp.range(m, 0), UOp.range(n, 1, AxisType.REDUCE)
     value = buffer(1, m * n).index(i * n + r).reduce(r)
@@ -182,12 +188,6 @@ def test_threads_of_one_share_each_or_of_an_update_do_not_overlap() -> None:
         Scheduler(update, WIDE).apply_opt(Opt(OptOps.THREAD, 0, 2))
 
 
-def column_sums(m: int, n: int) -> UOp:
-    i, r = UOp.range(n, 0), UOp.range(m, 1, AxisType.REDUCE)
-    value = buffer(1, m * n).index(r * n + i).reduce(r)
-    return buffer(0, n).index(i).store(value).end(i).sink(arg=KernelInfo())
-
-
 @pytest.mark.parametrize(
     "kernel",
     [
@@ -238,6 +238,22 @@ def test_sizes_without_good_divisors_are_padded() -> None:
 def test_contiguous_sums_have_lanes_along_the_reduction() -> None:
     view = chosen(row_sums(512, 1024))
     assert lane_axis(view).axis_type is AxisType.UNROLL
+
+
+def test_rows_of_odd_length_keep_their_lanes_where_only_some_elements_have_masks() -> None:
+    facts = {"vector_bits": 256, "vector_any_width": True, "masked_bytes": frozenset((4,))}
+    for length in (1021, 1000 + 8):
+        view = chosen(row_sums(64, length), FakeRenderer(**facts))
+        assert kinds(view)[:2] == [OptOps.PADTO, OptOps.LANES]
+    # no masks: several vectors of lanes where the length has an odd divisor
+    facts["masked_bytes"] = frozenset()
+    view = chosen(row_sums(64, 1000), FakeRenderer(**facts))
+    assert Opt(OptOps.LANES, 1, 40) in view.applied_opts
+
+
+def test_columns_of_odd_length_are_summed_by_lanes_that_overlap() -> None:
+    narrow = FakeRenderer(vector_bits=256, vector_any_width=True)
+    assert chosen(column_sums(64, 1021), narrow).applied_opts[0] == Opt(OptOps.LAP, 0, (8, 1))
 
 
 def test_groups_share_a_long_reduction() -> None:

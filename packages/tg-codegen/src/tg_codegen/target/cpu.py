@@ -43,6 +43,7 @@ class CpuDescription:
     has_fma: bool
     has_trunc: bool
     masked_memory: bool
+    masked_bytes: frozenset[int]
     half_conversion: bool
     half_arithmetic: bool
 
@@ -153,6 +154,7 @@ def describe_cpu(target: Target) -> CpuDescription:
     family = _family(target)
     processor, features = _split_entries(family, target.features)
     enabled = _enabled(family, processor, features)
+    has_masks = {"avx512f", "avx512bw", "avx512vl"} <= enabled
     return CpuDescription(
         family=family.name,
         triple=family.triple,
@@ -164,7 +166,9 @@ def describe_cpu(target: Target) -> CpuDescription:
         has_fma=family.name != "x86_64" or "fma" in enabled,
         # without it, compilers call a library function
         has_trunc=family.name != "x86_64" or "sse4.1" in enabled,
-        masked_memory={"avx512f", "avx512bw", "avx512vl"} <= enabled,
+        masked_memory=has_masks,
+        # AVX has VMASKMOV for elements of 32 and 64 bits
+        masked_bytes=frozenset((4, 8) if "avx2" in enabled and not has_masks else ()),
         half_conversion=_half_conversion(family, enabled),
         half_arithmetic=_half_arithmetic(family, enabled),
     )

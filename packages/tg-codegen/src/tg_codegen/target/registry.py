@@ -52,6 +52,7 @@ def cpu_capabilities(cpu: CpuDescription) -> Capabilities:
         vector_registers=cpu.vector_registers,
         vector_any_width=True,
         masked_memory=cpu.masked_memory,
+        masked_bytes=cpu.masked_bytes,
         gather_bytes=frozenset((4, 8)) if cpu.masked_memory else frozenset(),
         has_fma=cpu.has_fma,
         expands_division=True,
@@ -76,6 +77,7 @@ def c_capabilities(cpu: CpuDescription) -> Capabilities:
         vector_any_width=False,
         max_lanes=max(1, cpu.vector_bits // 32),
         masked_memory=False,
+        masked_bytes=frozenset(),
         gather_bytes=frozenset(),
         tensor_cores=(),
     )

@@ -130,7 +130,12 @@ def _lanes_along_output(planner: Planner, loop: UOp, steps: int) -> None:
     if lanes < width and view.caps.masked_memory and size > width // 2:
         planner.pad(loop, width)
         lanes = width
-    if lanes > 1:
+    if 1 < lanes < width < size and size % width == 0:
+        lanes = width
+    if lanes < width < size and not view.reads_what_it_writes and loop not in view.reduce_loops:
+        planner.lap(loop, width, lanes=True)
+        lanes = width
+    elif lanes > 1:
         planner.lanes(loop, lanes)
     if lanes >= width and steps >= _LONG:
         rest = planner.size(loop)
@@ -161,9 +166,16 @@ def _lanes_of_long_loop(planner: Planner, loop: UOp, width: int) -> None:
     sizes = (width * 4, width * 2, width, width // 2, width // 4)
     options = [n for n in sizes if 1 < n <= most]
     lanes = next((n for n in options if size % n == 0), 0)
-    if lanes < width and view.caps.masked_memory and size > width:
-        lanes = most if size > width * 16 else width
-        planner.pad(loop, lanes)
+    is_long = size > width * 16
+    # where steps cannot be written out in pairs, each would wait for the one before
+    is_chain = 0 < lanes < most and is_long and size // lanes % 2 == 1
+    if all(view.caps.masks(index.dtype) for index in view.bufs):
+        if lanes < width < size or is_chain:
+            lanes = most if is_long else width
+            planner.pad(loop, lanes)
+    elif is_chain and view.caps.vector_any_width:
+        vectors = range(2 * most // width - 1, lanes // width, -1)
+        lanes = next((width * n for n in vectors if size % (width * n) == 0), lanes)
     if lanes > 1:
         planner.lanes(loop, lanes)
 
