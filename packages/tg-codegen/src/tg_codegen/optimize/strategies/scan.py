@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import gcd
+
 from tg_uop import AxisType, Opt, OptOps, UOp
 
 from tg_codegen.optimize.kernel_view import Scheduler
@@ -15,6 +17,9 @@ from tg_codegen.running import running_loop
 # An addition takes four cycles, and two start in each (Agner Fog, instruction tables): so many
 # independent sums keep the unit busy.
 _CHAINS = 8
+# Addresses so far apart fall into one set of a first cache, of which this many lines are ours.
+_SET_PERIOD = 4096
+_LINES_OF_A_SET = 4
 # with less work a second thread costs more than it saves
 _WORTH_SHARING = 1 << 15
 
@@ -49,11 +54,23 @@ def optimize_scan(view: Scheduler, options: Options, loop: UOp) -> Scheduler:
     limit = min(chains, copies_allowed(view))
     for other in reversed(others):
         if planner.is_known(other):
-            amount = largest_divisor(planner.size(other), limit)
+            most = min(limit, _rows_side_by_side(planner, other))
+            amount = largest_divisor(planner.size(other), most)
             planner.upcast(other, amount)
             limit //= amount
     view.apply_opt(Opt(OptOps.SCAN, view.rngs.index(loop)))
     return view
+
+
+def _rows_side_by_side(planner: Planner, loop: UOp) -> int:
+    """How many steps of a loop leave each other's lines in the first cache."""
+    rest = planner.rest(loop)
+    needed = 0.0
+    for index in planner.view.bufs:
+        stride = load_facts(index).strides.get(rest) if rest is not None else None
+        if stride:
+            needed += gcd(stride * index.dtype.itemsize, _SET_PERIOD) / _SET_PERIOD
+    return max(1, int(_LINES_OF_A_SET / needed)) if needed else _CHAINS
 
 
 def _other_loops(view: Scheduler, loop: UOp) -> list[UOp]:
