@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bench.measure import timed
 
-CHAINS = 16
+CHAINS = 12
 STEPS = 1 << 20
 BYTES = 1 << 28
 

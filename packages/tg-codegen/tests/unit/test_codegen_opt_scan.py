@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from tg_codegen import to_program
 from tg_codegen.errors import KernelOptError
+from tg_codegen.optimize.choose import heuristic
 from tg_codegen.optimize.kernel_view import Scheduler
 from tg_codegen.options import Options
 from tg_codegen.pipeline import canonical
@@ -72,6 +73,13 @@ def test_each_element_takes_one_step(
             before = part[: n + 1]
             expected.append(2 * (sum(before) if op is Ops.ADD else max(before)))
     assert memory[0] == expected
+
+
+@pytest.mark.parametrize(("count", "side_by_side"), [(1024, 2), (512, 4), (1040, 8)])
+def test_rows_that_fall_into_one_set_of_the_cache_are_few(count: int, side_by_side: int) -> None:
+    """Of rows 4 KiB apart no more are scanned at once than the first cache holds lines of."""
+    view = heuristic(Scheduler(canonical(window(16, count)), RENDERER), Options(cores=1))
+    assert view.applied_opts[0] == Opt(OptOps.UPCAST, 0, side_by_side)
 
 
 def test_nothing_follows_a_scan() -> None:

@@ -149,3 +149,16 @@ def test_expressions_have_the_evaluators_values(target: str, data: st.DataObject
     for name, options in WAYS.items():
         found = run(target, expression, inputs, options)
         assert not differences(found, wanted), f"{name}: {differences(found, wanted)}"
+
+
+@pytest.mark.parametrize("target", targets())
+@pytest.mark.parametrize("op", [Ops.CMPEQ, Ops.CMPNE])
+def test_half_precision_is_compared_with_itself(target: str, op: Ops) -> None:
+    """It asks for NaN, on processors without arithmetic of halves, too."""
+    bits = [0x0000, 0x8000, 0x3C00, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0xFE01]
+    halves = [from_bits(bits[n % len(bits)], dtypes.float16) for n in range(COUNT)]
+    wide = INPUTS[dtypes.float16].index(PLACE).cast(dtypes.float32)
+    for value in (wide, wide.alu(Ops.NEG)):
+        expression = value.alu(op, value)
+        inputs = {dtypes.float16: halves}
+        assert run(target, expression, inputs, Options()) == expected(expression, inputs)
