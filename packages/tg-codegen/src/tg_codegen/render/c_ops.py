@@ -43,12 +43,23 @@ def binary(body: Body, node: UOp) -> str:
     """Arithmetic, bits and comparisons. Signed overflow is undefined in C, so it is unsigned."""
     left, right = (body.values[s] for s in node.src)
     operator = OPERATORS[node.op]
+    if node.op in (Ops.CMPEQ, Ops.CMPNE) and left == right and node.src[0].dtype.is_float:
+        return is_nan(left) if node.op is Ops.CMPNE else f"!{is_nan(left)}"
     if node.dtype.is_bool:
         return f"{left} {BOOL_OPERATORS.get(node.op, operator)} {right}"
     if node.op not in WRAPPING or node.dtype.is_float or never_wraps(node):
         return f"{left} {operator} {right}"
     wide = wide_unsigned(node.dtype)
     return f"({scalar_name(node.dtype)})(({wide}){left} {operator} ({wide}){right})"
+
+
+def is_nan(value: str) -> str:
+    """Whether a float is NaN.
+
+    A float32 that was a float16 is not compared with itself: gcc does that as float16, by a
+    function of libgcc on processors without such arithmetic.
+    """
+    return f"__builtin_isnan({value})"
 
 
 def negate(body: Body, node: UOp) -> str:
@@ -75,7 +86,7 @@ def maximum(body: Body, node: UOp) -> str:
         return f"{left} | {right}"
     if not node.dtype.is_float:
         return f"{left} < {right} ? {right} : {left}"
-    return f"{right} != {right} ? {right} : {left} < {right} ? {right} : {left}"
+    return f"{is_nan(right)} ? {right} : {left} < {right} ? {right} : {left}"
 
 
 def divide(body: Body, node: UOp) -> str:

@@ -25,9 +25,6 @@ _FLAGS: Final = (
     "-ffreestanding",
     "-fno-math-errno",
     "-ffp-contract=off",
-    # Else gcc 12 compares a float32 that was a float16 with itself as float16, which processors
-    # without such arithmetic do by a function of libgcc.
-    "-fsignaling-nans",
     # The kernel has chosen its vectors. Joining scalar code to more of them, gcc 12 loses the
     # rounding of float32 -> float16 -> float32, and convolutions took twice the time.
     "-fno-tree-slp-vectorize",
