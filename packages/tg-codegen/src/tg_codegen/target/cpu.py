@@ -43,7 +43,6 @@ class CpuDescription:
     has_fma: bool
     has_trunc: bool
     masked_memory: bool
-    masked_bytes: frozenset[int]
     half_conversion: bool
     half_arithmetic: bool
 
@@ -167,8 +166,6 @@ def describe_cpu(target: Target) -> CpuDescription:
         # without it, compilers call a library function
         has_trunc=family.name != "x86_64" or "sse4.1" in enabled,
         masked_memory=has_masks,
-        # AVX has VMASKMOV for elements of 32 and 64 bits
-        masked_bytes=frozenset((4, 8) if "avx2" in enabled and not has_masks else ()),
         half_conversion=_half_conversion(family, enabled),
         half_arithmetic=_half_arithmetic(family, enabled),
     )

@@ -52,7 +52,6 @@ def cpu_capabilities(cpu: CpuDescription) -> Capabilities:
         vector_registers=cpu.vector_registers,
         vector_any_width=True,
         masked_memory=cpu.masked_memory,
-        masked_bytes=cpu.masked_bytes,
         gather_bytes=frozenset((4, 8)) if cpu.masked_memory else frozenset(),
         has_fma=cpu.has_fma,
         expands_division=True,
