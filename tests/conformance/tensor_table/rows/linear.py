@@ -224,8 +224,6 @@ ROWS: tuple[Row, ...] = (
             x=num(2, 2, 4, 3),
             w=num(2, 3, 3, 3),
             b=num(3),
-            # PyTorch's own error with processors that have no instructions for bfloat16
-            tolerance=HALF,
         ),
         like_torch(
             "x.conv_transpose2d(w, groups=2, dilation=2)",

@@ -142,7 +142,7 @@ class VectorAccess:
         return UOp.stack(*lanes)
 
     def _load_under_mask(self) -> UOp | None:
-        if not self.caps.masks(self.dtype):
+        if not self.caps.masked_memory:
             return None
         if self.step() == 1:
             start = self.at(self.positions[0])
@@ -187,7 +187,7 @@ class VectorAccess:
             start = self.at(self.positions[0])
             if self.has_one_gate:
                 return address(self.memory, start, self.uniform_gate).store(value)
-            if self.caps.masks(self.dtype):
+            if self.caps.masked_memory:
                 return address(self.memory, start, self.gate).store(value)
         if self._can_gather():
             gate = self.uniform_gate if self.has_one_gate else self.gate

@@ -29,10 +29,7 @@ class Capabilities:
     # where only some widths exist, `max_lanes` is the most lanes of a vector, a power of two
     vector_any_width: bool = False
     max_lanes: int = 1
-    # any vector can be loaded and stored under a mask, at next to no cost
     masked_memory: bool = False
-    # sizes of elements whose vectors can be, where not all can; stores cost more then
-    masked_bytes: frozenset[int] = frozenset()
     # sizes of elements that one instruction can gather from and scatter to any places
     gather_bytes: frozenset[int] = frozenset()
     has_fma: bool = False
@@ -60,10 +57,6 @@ class Capabilities:
         if self.vector_bits == 0:
             return 1
         return max(1, self.vector_bits // (8 * dtype.scalar().itemsize))
-
-    def masks(self, dtype: DType) -> bool:
-        """Whether vectors of `dtype` are loaded and stored under masks."""
-        return self.masked_memory or dtype.scalar().itemsize in self.masked_bytes
 
     def has_op(self, op: Ops) -> bool:
         """Whether the renderer writes `op` as it is."""

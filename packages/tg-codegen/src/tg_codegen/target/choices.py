@@ -37,7 +37,6 @@ def used_capabilities(caps: Capabilities, options: Options) -> Capabilities:
             vector_any_width=False,
             max_lanes=1,
             masked_memory=False,
-            masked_bytes=frozenset(),
             gather_bytes=frozenset(),
         )
     return caps

@@ -153,7 +153,6 @@ def describe_cpu(target: Target) -> CpuDescription:
     family = _family(target)
     processor, features = _split_entries(family, target.features)
     enabled = _enabled(family, processor, features)
-    has_masks = {"avx512f", "avx512bw", "avx512vl"} <= enabled
     return CpuDescription(
         family=family.name,
         triple=family.triple,
@@ -165,7 +164,7 @@ def describe_cpu(target: Target) -> CpuDescription:
         has_fma=family.name != "x86_64" or "fma" in enabled,
         # without it, compilers call a library function
         has_trunc=family.name != "x86_64" or "sse4.1" in enabled,
-        masked_memory=has_masks,
+        masked_memory={"avx512f", "avx512bw", "avx512vl"} <= enabled,
         half_conversion=_half_conversion(family, enabled),
         half_arithmetic=_half_arithmetic(family, enabled),
     )

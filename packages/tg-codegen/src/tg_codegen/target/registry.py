@@ -76,7 +76,6 @@ def c_capabilities(cpu: CpuDescription) -> Capabilities:
         vector_any_width=False,
         max_lanes=max(1, cpu.vector_bits // 32),
         masked_memory=False,
-        masked_bytes=frozenset(),
         gather_bytes=frozenset(),
         tensor_cores=(),
     )

@@ -168,11 +168,10 @@ def _lanes_of_long_loop(planner: Planner, loop: UOp, width: int) -> None:
     lanes = next((n for n in options if size % n == 0), 0)
     is_long = size > width * 16
     # where steps cannot be written out in pairs, each would wait for the one before
-    is_chain = 0 < lanes < most and is_long and size // lanes % 2 == 1
-    if all(view.caps.masks(index.dtype) for index in view.bufs):
-        if lanes < width < size or is_chain:
-            lanes = most if is_long else width
-            planner.pad(loop, lanes)
+    is_chain = is_long and width <= lanes < most and size // lanes % 2 == 1
+    if lanes < width and view.caps.masked_memory and size > width:
+        lanes = most if is_long else width
+        planner.pad(loop, lanes)
     elif is_chain and view.caps.vector_any_width:
         vectors = range(2 * most // width - 1, lanes // width, -1)
         lanes = next((width * n for n in vectors if size % (width * n) == 0), lanes)
