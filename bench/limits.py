@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bench.measure import timed
 
+# as many as hide the latency of two units, and few enough for 16 registers
 CHAINS = 12
 STEPS = 1 << 20
 BYTES = 1 << 28

@@ -6,7 +6,7 @@ runs on as many threads as the widest needs, and every other statement keeps to 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from tg_uop import AxisType, Ops, UOp
 from tg_uop.ir.args import RangeArg
@@ -16,6 +16,9 @@ from tg_codegen.expand.loops import axis_order
 from tg_codegen.linear_index import split_gate
 
 CORE_ID = "core_id"
+
+Access = Callable[[UOp, UOp], tuple[UOp, UOp]]
+"""From the memory and the index of an access to those of another."""
 
 _CONDITIONAL = 1 << 16
 """Ends the id of a loop that some threads leave out; no split numbers its parts so high."""
@@ -98,7 +101,7 @@ def _only_where(root: UOp, condition: UOp, number: int) -> UOp:
     """The statement with its outermost loop empty unless the condition holds.
 
     A statement without a loop has its accesses gated. The places of threads that leave the
-    statement out may lie outside of the memory, so nothing is read there.
+    statement out may lie outside of the memory, so nothing is accessed there.
     """
     loops = [r for r in root.src[1:] if r.op is Ops.RANGE and r.axis_type is AxisType.LOOP]
     if not loops:
@@ -109,34 +112,35 @@ def _only_where(root: UOp, condition: UOp, number: int) -> UOp:
     # other statements may have the same loop, without the condition
     own = RangeArg((*arg.axis_id, _CONDITIONAL + number), arg.axis_type, arg.lanes)
     loop = outermost.replace(src=(size,), arg=own)
-    return _read_inside(root.substitute({outermost: loop}), loop)
+    return _inside(root.substitute({outermost: loop}), loop)
 
 
 def _gated(root: UOp, condition: UOp) -> UOp:
     """The statement whose accesses happen under a condition only."""
-    nodes = root.toposort()
-    targets = {node.stored_target for node in nodes if node.op is Ops.STORE}
-    done: dict[UOp, UOp] = {}
-    for node in nodes:
-        src = tuple(done[operand] for operand in node.src)
-        if node.op is Ops.INDEX and (node in targets or _depends_on_thread(node.index_expr)):
-            gate, address = split_gate(src[1])
-            gates = condition if gate is None else condition & gate
-            src = (src[0], address.valid(gates), *src[2:])
-        done[node] = node if src == node.src else node.replace(src=src)
-    return done[root]
+    targets = [node.stored_target for node in root.toposort() if node.op is Ops.STORE]
+
+    def gated(memory: UOp, index: UOp) -> tuple[UOp, UOp]:
+        gate, address = split_gate(index)
+        return memory, address.valid(condition if gate is None else condition & gate)
+
+    return _with_accesses(root, gated, targets)
 
 
-def _read_inside(root: UOp, loop: UOp) -> UOp:
-    """The statement whose reads by thread wait for the loop, also where it does not move them.
+def _inside(root: UOp, loop: UOp) -> UOp:
+    """The statement whose accesses wait for the loop, also where it does not move them.
 
     It may not move them any more only after later passes, so addresses cannot tell.
     """
+    return _with_accesses(root, lambda memory, index: (memory.after(loop), index))
+
+
+def _with_accesses(root: UOp, changed: Access, targets: Collection[UOp] = ()) -> UOp:
+    """The statement with the accesses changed that depend on the thread, and those of `targets`."""
     done: dict[UOp, UOp] = {}
     for node in root.toposort():
         src = tuple(done[operand] for operand in node.src)
-        if node.op is Ops.INDEX and _depends_on_thread(node.index_expr):
-            src = (src[0].after(loop), *src[1:])
+        if node.op is Ops.INDEX and (node in targets or _depends_on_thread(node.index_expr)):
+            src = (*changed(src[0], src[1]), *src[2:])
         done[node] = node if src == node.src else node.replace(src=src)
     return done[root]
 

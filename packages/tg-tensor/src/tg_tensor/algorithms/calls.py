@@ -52,9 +52,9 @@ def with_gradient(
 
     `gradient` gets the gradient of each result, None where nothing flows (not for a single result:
     then it is not asked), and the node that has the arguments (`call_args`) and the results
-    (`gettuple`). The results name the memory that
-    kernels write to, so they are given for these arguments and not as a function of stand-ins:
-    what has been computed for one of them is seen by the others.
+    (`gettuple`). The results name the memory that kernels write to, so they are given for these
+    arguments and not as a function of stand-ins: what has been computed for one of them is seen
+    by the others.
     """
     applied = UOp(
         Ops.FUNCTION,

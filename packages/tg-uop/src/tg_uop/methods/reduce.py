@@ -145,11 +145,11 @@ class ReduceMixin(BroadcastMixin):
         exactly where so many bools or small integers fit into 32 bits.
         """
         given = self._as_float()
-        wide = sum_acc_dtype(given._number_type())
         count = self._count(axis)
-        terms = self if _sums_exactly(self._number_type(), count) else given.cast(wide)
+        terms = self if _sums_exactly(self._number_type(), count) else given
         total = terms.cast(sum_acc_dtype(terms._number_type()))._combine(Ops.ADD, axis, keepdim)
-        return total.cast(wide)._over_count(count).cast(given._number_type())
+        wide = total.cast(sum_acc_dtype(given._number_type()))
+        return wide._over_count(count).cast(given._number_type())
 
     def _over_count(self, count: object, correction: float = 0) -> Self:
         if isinstance(count, int):

@@ -130,7 +130,7 @@ def _lanes_along_output(planner: Planner, loop: UOp, steps: int) -> None:
     if lanes < width and view.caps.masked_memory and size > width // 2:
         planner.pad(loop, width)
         lanes = width
-    if 1 < lanes < width < size and size % width == 0:
+    if lanes < width < size and size % width == 0:
         lanes = width
     if lanes < width < size and not view.reads_what_it_writes and loop not in view.reduce_loops:
         planner.lap(loop, width, lanes=True)
