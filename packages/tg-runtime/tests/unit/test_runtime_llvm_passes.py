@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tg_runtime import Buffer, Device
 from tg_runtime.compile.llvm import LLVMCompiler
 from tg_runtime.compile.llvm_passes import MOST_ARGUMENTS, is_plain_kernel
+from tg_runtime.host.processor import machine
+from tg_uop import ProgramInfo, dtypes
 
 LOOP = '!0 = !{!"llvm.loop.unroll.disable"}'
 
@@ -44,6 +47,52 @@ attributes #1 = {{ nounwind }}
 !1 = distinct !{{!1, !0}}
 """
 
+GATES = f"""
+define internal void @gates.body(ptr noalias %data0, i64 %core_id) #0 {{
+entry:
+  br label %outer
+outer:
+  %a = phi i32 [ 0, %entry ], [ %a.next, %outer.end ]
+  %a.shifted = add nsw i32 %a, -1
+  %was = icmp ult i32 %a.shifted, 4
+  %is = icmp ult i32 %a, 4
+  %row = mul nsw i32 %a, 4
+  br label %inner
+inner:
+  %b = phi i32 [ 0, %outer ], [ %b.next, %inner ]
+  %first = icmp eq i32 %b, 0
+  %x = and i1 %was, %first
+  %y = and i1 %is, %first
+  %x.v1 = insertelement <2 x i1> poison, i1 %x, i64 0
+  %x.v = insertelement <2 x i1> %x.v1, i1 %y, i64 1
+  %x.b = zext <2 x i1> %x.v to <2 x i8>
+  %b2 = mul nsw i32 %b, 2
+  %at = add nsw i32 %row, %b2
+  %to = getelementptr inbounds i8, ptr %data0, i32 %at
+  store <2 x i8> %x.b, ptr %to, align 1
+  %b.next = add nuw nsw i32 %b, 1
+  %b.more = icmp slt i32 %b.next, 2
+  br i1 %b.more, label %inner, label %outer.end, !llvm.loop !1
+outer.end:
+  %a.next = add nuw nsw i32 %a, 1
+  %a.more = icmp slt i32 %a.next, 6
+  br i1 %a.more, label %outer, label %done, !llvm.loop !2
+done:
+  ret void
+}}
+define void @gates(ptr %args, i64 %core_id) #1 {{
+  %data0.at = getelementptr inbounds i64, ptr %args, i64 0
+  %data0 = load ptr, ptr %data0.at, align 8
+  call void @gates.body(ptr %data0, i64 %core_id)
+  ret void
+}}
+attributes #0 = {{ alwaysinline nounwind }}
+attributes #1 = {{ nounwind }}
+{LOOP}
+!1 = distinct !{{!1, !0}}
+!2 = distinct !{{!2, !0}}
+"""
+
 
 def test_the_short_list_is_for_kernels_whose_loops_are_as_they_should_be() -> None:
     """Conditions of all lanes and many arguments are for the full list, as is all else."""
@@ -61,3 +110,13 @@ def test_accumulators_become_registers(source: str) -> None:
     assert "vaddps" in assembly
     assert "call" not in assembly
     assert "rsp" not in assembly
+
+
+def test_conditions_in_nested_loops_keep_their_meaning() -> None:
+    """Each is of its own step, also where the one beside it says the same of the step before."""
+    assert is_plain_kernel(GATES)
+    out = Buffer("CPU", 24, dtypes.uint8, initial_value=bytes(24))
+    binary = LLVMCompiler(machine()).compile(GATES)
+    Device["CPU"].runtime(ProgramInfo("gates", globals=(0,)), binary)(out.memory, wait=True)
+    wanted = [(b == 0 and 1 <= a < 5, b == 0 and a < 4) for a in range(6) for b in range(2)]
+    assert list(out.as_memoryview()) == [int(gate) for pair in wanted for gate in pair]

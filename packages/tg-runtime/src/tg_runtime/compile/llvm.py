@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tg_runtime.compile.compiler import Compiler
 from tg_runtime.compile.disk_cache import CompilerCache, default_compiler_cache
-from tg_runtime.compile.llvm_passes import add_short_passes, is_plain_kernel
+from tg_runtime.compile.llvm_passes import LIST_NUMBER, add_short_passes, is_plain_kernel
 from tg_runtime.errors import CompileError, ToolMissingError
 from tg_runtime.host.fork import Rank, fork_safe_lock
 
@@ -89,9 +89,8 @@ class LLVMCompiler(Compiler):
         self._made_machine: Any = None
         self._data_layout = ""
         self._builder: Any = None
-        super().__init__(
-            f"llvm-{llvmlite_version()}:{arch}:{model}:{self.features}:O{level}", cache
-        )
+        tool = f"llvm-{llvmlite_version()}:O{level}.{LIST_NUMBER}"
+        super().__init__(f"{tool}:{arch}:{model}:{self.features}", cache)
 
     def compile(self, source: str) -> bytes:
         """The object of LLVM IR text. Raises `CompileError` with LLVM's message."""
