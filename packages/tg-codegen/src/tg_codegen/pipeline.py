@@ -29,6 +29,7 @@ from tg_codegen.expand.accumulate import accumulate
 from tg_codegen.expand.barriers import add_barriers
 from tg_codegen.expand.grid import place_on_grid
 from tg_codegen.expand.loops import close_once
+from tg_codegen.expand.peel import peel_last_steps
 from tg_codegen.expand.replicate import replicate
 from tg_codegen.expand.shared import share_group_reduces
 from tg_codegen.expand.threads import number_threads
@@ -119,6 +120,13 @@ def lowering(caps: Capabilities) -> Pipeline:
             KERNEL,
             KERNEL,
             place="after axes have left for the grid: what remains are loops",
+        ),
+        Pass(
+            "peel-last-steps",
+            partial(peel_last_steps, caps=caps),
+            KERNEL,
+            KERNEL,
+            place="after close-once: loops that are peeled close in one place",
         ),
         Pass("expand", expand, KERNEL, EXPANDED),
         Pass("simplify-copies", simplify_indices, EXPANDED, EXPANDED),

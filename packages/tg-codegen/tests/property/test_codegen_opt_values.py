@@ -47,6 +47,16 @@ LOWERED = FakeRenderer(
     max_threads=4,
     stack_bytes=1 << 16,
 )
+# as LOWERED, but the last step of a padded loop is peeled, whether it adds up or stores
+UNMASKED = FakeRenderer(
+    ops=INTERPRETER.ops,
+    dtypes=INTERPRETER.dtypes,
+    vector_bits=128,
+    vector_any_width=True,
+    has_threads=True,
+    max_threads=4,
+    stack_bytes=1 << 16,
+)
 GPU = FakeRenderer(has_local=True, has_shared=True, shared_bytes=1 << 14, max_workgroup=64)
 
 
@@ -293,22 +303,26 @@ def test_tiles_that_overlap_keep_the_value(read_kernel: Run, run_linear: Run) ->
 ALL_REPLICATED = [Opt(OptOps.UPCAST, 0, 0), Opt(OptOps.LANES, 0, 0), Opt(OptOps.BLOCK, 0, 2)]
 
 
-@example(case=matmul(2, 4, 6), opts=ALL_REPLICATED)
+@example(case=matmul(2, 4, 6), opts=ALL_REPLICATED, target=LOWERED)
 @settings(
-    max_examples=80,
+    max_examples=120,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(case=KERNELS, opts=st.lists(OPTS, max_size=6))
+@given(case=KERNELS, opts=st.lists(OPTS, max_size=6), target=st.sampled_from((LOWERED, UNMASKED)))
 def test_opts_survive_lowering(
-    case: tuple[UOp, tuple[int, ...]], opts: list[Opt], read_kernel: Run, run_linear: Run
+    case: tuple[UOp, tuple[int, ...]],
+    opts: list[Opt],
+    target: FakeRenderer,
+    read_kernel: Run,
+    run_linear: Run,
 ) -> None:
     ast, sizes = case
     known = canonical(ast.replace(arg=KernelInfo(opts_to_apply=())))
-    view = Scheduler(known, LOWERED)
+    view = Scheduler(known, target)
     accepted = [opt for opt in opts if applies(view, opt)]
     asked = known.replace(arg=KernelInfo(opts_to_apply=tuple(accepted)))
-    optimized_kernel = optimization(LOWERED, Options(optimize=False)).run(asked)
-    linear = lowering(LOWERED.caps).run(optimized_kernel)
+    optimized_kernel = optimization(target, Options(optimize=False)).run(asked)
+    linear = lowering(target.caps).run(optimized_kernel)
     memory = memory_for(sizes)
     assert run_linear(linear.src, memory) == read_kernel(ast, memory)
 
@@ -317,13 +331,19 @@ def test_opts_survive_lowering(
     sizes=st.tuples(st.integers(1, 6), st.integers(2, 12)),
     lanes=st.sampled_from((0, 2, 4)),
     threads=st.sampled_from((1, 2)),
+    target=st.sampled_from((LOWERED, UNMASKED)),
 )
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_kept_is_what_was_computed_again(
-    sizes: tuple[int, int], lanes: int, threads: int, read_kernel: Run, run_linear: Run
+    sizes: tuple[int, int],
+    lanes: int,
+    threads: int,
+    target: FakeRenderer,
+    read_kernel: Run,
+    run_linear: Run,
 ) -> None:
     ast, lengths = weighted(*sizes)
-    view = Scheduler(ast, LOWERED)
+    view = Scheduler(ast, target)
     if lanes and sizes[1] > lanes:
         for _ in range(2):
             # the loop over the outputs, and after it has been split that of the sum
@@ -335,5 +355,5 @@ def test_what_is_kept_is_what_was_computed_again(
         applies(view, Opt(OptOps.THREAD, 0, threads))
     memory = memory_for(lengths)
     assert read_kernel(view.get_optimized_ast(), memory) == read_kernel(ast, memory)
-    linear = lowering(LOWERED.caps).run(view.get_optimized_ast())
+    linear = lowering(target.caps).run(view.get_optimized_ast())
     assert run_linear(linear.src, memory) == read_kernel(ast, memory)

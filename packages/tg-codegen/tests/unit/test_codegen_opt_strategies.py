@@ -240,10 +240,12 @@ def test_contiguous_sums_have_lanes_along_the_reduction() -> None:
     assert lane_axis(view).axis_type is AxisType.UNROLL
 
 
-def test_rows_of_an_odd_number_of_vectors_are_several_chains() -> None:
-    """A step would wait for the one before."""
+def test_rows_of_any_length_have_steps_that_do_not_wait_for_each_other() -> None:
+    """1000 is no multiple of four vectors: padded, its steps can be written out in fours."""
     narrow = FakeRenderer(vector_bits=256, vector_any_width=True)
-    assert Opt(OptOps.LANES, 1, 40) in chosen(row_sums(64, 1000), narrow).applied_opts
+    for length in (1000, 1021):
+        view = chosen(row_sums(64, length), narrow)
+        assert kinds(view)[:3] == [OptOps.PADTO, OptOps.LANES, OptOps.UNROLL]
 
 
 def test_columns_of_odd_length_are_summed_by_lanes_that_overlap() -> None:

@@ -143,11 +143,40 @@ class VectorAccess:
 
     def _load_under_mask(self) -> UOp | None:
         if not self.caps.masked_memory:
-            return None
+            return self._load_known_lanes()
         if self.step() == 1:
             start = self.at(self.positions[0])
             return read(self.memory, start, self.gate, self.dtype.vec(self.count))
         return self._load_masked_span()
+
+    def _load_known_lanes(self) -> UOp | None:
+        """A load for each run of neighbours that count, if it is known which lanes do."""
+        runs = self._known_runs()
+        if runs is None:
+            return None
+        zero = UOp.const(self.dtype, 0)
+        lanes = [zero] * self.count
+        for first, positions in runs:
+            length = len(positions)
+            part = read(self.memory, self.at(positions[0]), None, self.dtype.vec(length))
+            parts = [part] if length == 1 else [part.gep(i) for i in range(length)]
+            lanes[first : first + length] = parts
+        return UOp.stack(*lanes)
+
+    def _known_runs(self) -> list[tuple[int, list[LanePosition]]] | None:
+        """The first lane and the positions of each run of neighbours that count, if few."""
+        if self.gate is None or self.gate.op is not Ops.VCONST:
+            return None
+        assert isinstance(self.gate.arg, tuple), "a VCONST carries its lanes"
+        counted = [i for i, counts in enumerate(self.gate.arg) if counts]
+        runs: list[tuple[int, list[LanePosition]]] = []
+        for lane in counted:
+            position = self.positions[lane]
+            if runs and _follows(runs[-1], lane, position):
+                runs[-1][1].append(position)
+            else:
+                runs.append((lane, [position]))
+        return runs if len(runs) * MIN_PIECE <= self.count else None
 
     def _load_masked_span(self) -> UOp | None:
         """Lanes of one neighbourhood as a wide masked load and a choice of lanes.
@@ -189,10 +218,21 @@ class VectorAccess:
                 return address(self.memory, start, self.uniform_gate).store(value)
             if self.caps.masked_memory:
                 return address(self.memory, start, self.gate).store(value)
+        runs = None if self._can_gather() or self._may_repeat() else self._known_runs()
+        if runs:
+            return self._store_runs(value, runs)
         if self._can_gather():
             gate = self.uniform_gate if self.has_one_gate else self.gate
             return address(self.memory, self._vector_index(), gate).store(value)
         return self._store_lanes(value)
+
+    def _store_runs(self, value: UOp, runs: list[tuple[int, list[LanePosition]]]) -> UOp:
+        """One STORE for each run of neighbours that count."""
+        stores = []
+        for first, positions in runs:
+            part = value.gep(tuple(range(first, first + len(positions))))
+            stores.append(address(self.memory, self.at(positions[0]), None).store(part))
+        return stores[0].group(*stores[1:])
 
     def _store_lanes(self, value: UOp) -> UOp:
         """One STORE for each lane, in order of lanes, so that the last of equal indices stays."""
@@ -213,6 +253,14 @@ class VectorAccess:
     def _may_repeat(self) -> bool:
         """Whether two lanes may be at one element."""
         return not self.has_one_base() or len(set(self.positions)) < self.count
+
+
+def _follows(run: tuple[int, list[LanePosition]], lane: int, position: LanePosition) -> bool:
+    """Whether a lane and its position come right after those of a run."""
+    first, positions = run
+    last = positions[-1]
+    is_next = position.base is last.base and position.offset == last.offset + 1
+    return is_next and lane == first + len(positions)
 
 
 def _pieces(positions: Sequence[LanePosition]) -> list[list[LanePosition]]:

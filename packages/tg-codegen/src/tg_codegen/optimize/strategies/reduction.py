@@ -160,7 +160,10 @@ def _lanes_along_reduce(planner: Planner, fact: ReduceFacts, loop: UOp) -> None:
 
 
 def _lanes_of_long_loop(planner: Planner, loop: UOp, width: int) -> None:
-    """Lanes along a loop over contiguous elements, the last ones masked where it has a rest."""
+    """Lanes along a loop over contiguous elements, padded where it has a rest.
+
+    The last step of a padded loop is peeled: the others have no conditions.
+    """
     view, size = planner.view, planner.size(loop)
     most = width * max(2, most_vectors(view))
     sizes = (width * 4, width * 2, width, width // 2, width // 4)
@@ -169,12 +172,9 @@ def _lanes_of_long_loop(planner: Planner, loop: UOp, width: int) -> None:
     is_long = size > width * 16
     # where steps cannot be written out in pairs, each would wait for the one before
     is_chain = is_long and width <= lanes < most and size // lanes % 2 == 1
-    if lanes < width and view.caps.masked_memory and size > width:
+    if (lanes < width < size or is_chain) and not view.caps.has_local:
         lanes = most if is_long else width
         planner.pad(loop, lanes)
-    elif is_chain and view.caps.vector_any_width:
-        vectors = range(2 * most // width - 1, lanes // width, -1)
-        lanes = next((width * n for n in vectors if size % (width * n) == 0), lanes)
     if lanes > 1:
         planner.lanes(loop, lanes)
 
