@@ -74,6 +74,17 @@ def test_stores_under_masks_are_not_written_twice() -> None:
     assert sizes_of_loops(peel_last_steps(padded_sums(3, 14), masked)) == [3]
 
 
+def test_a_loop_that_memory_waits_for_stays() -> None:
+    """Its steps read what the ones before have written."""
+    step = UOp.range(9, 0)
+    memory = UOp.param(0, INT.ptr(10))
+    before = UOp(Ops.AFTER, memory.dtype, (memory, step)).index(step)
+    value = (step < 8).where(before + 1, UOp.const(INT, 0))
+    kernel = memory.index(step + 1).store(value).end(step).sink(arg=KernelInfo())
+    verify(kernel, Form.KERNEL)
+    assert peel_last_steps(kernel, UNMASKED) is kernel
+
+
 @pytest.mark.parametrize("length", [1, 3, 5, 7, 8, 9, 14, 15])
 @pytest.mark.parametrize("masks", [False, True])
 @pytest.mark.parametrize("make", [padded_sums, padded_copy], ids=["sum", "copy"])

@@ -28,7 +28,8 @@ def peel_last_steps(kernel: UOp, caps: Capabilities) -> UOp:
     """The kernel with the last step of padded loops apart, on targets with vectors.
 
     Loops that store keep it where the target has masks: there it would be twice the code for
-    nothing. Each loop closes in one place (`close_once`), here and in the result.
+    nothing. So do loops that memory waits for: their steps read what steps before have written.
+    Each loop closes in one place (`close_once`), here and in the result.
     """
     if caps.has_local or not caps.vector_bits:
         return kernel
@@ -48,11 +49,15 @@ def peel_last_steps(kernel: UOp, caps: Capabilities) -> UOp:
 def _padded_loops(kernel: UOp) -> list[UOp]:
     """Loops of which a condition holds in all steps but the last."""
     found: dict[UOp, None] = {}
-    for node in kernel.toposort():
+    nodes = kernel.toposort()
+    waited_for = {s for node in nodes if node.op is Ops.AFTER for s in node.src[1:]}
+    for node in nodes:
         if node.op not in GroupOp.Comparison or node.dtype != dtypes.bool:
             continue
         for loop in node.ranges:
-            if loop not in found and _can_peel(loop) and _holds_before_last(node, loop):
+            if loop in found or loop in waited_for or not _can_peel(loop):
+                continue
+            if _holds_before_last(node, loop):
                 found[loop] = None
     return list(found)
 
