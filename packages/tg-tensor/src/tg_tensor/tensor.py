@@ -39,7 +39,7 @@ from tg_tensor.multi.shard import (
 from tg_tensor.ops.bindings import bindings_of, clash
 from tg_tensor.ops.core import TensorCore, fresh_identity, live_tensors
 from tg_tensor.ops.exchange import ExchangeOps
-from tg_tensor.ops.numbers import number
+from tg_tensor.ops.numbers import check_room, number
 from tg_tensor.ops.views import is_in_file, names_place
 from tg_tensor.realize import realize, recorders, schedule
 from tg_tensor.schedule.errors import BindingError
@@ -426,6 +426,7 @@ def _node_of(data: object, device: DeviceName | list[str] | None, dtype: DType |
         return shard_uop(_node_of(data, place[0], dtype), place, None)
     if isinstance(data, int | float) and not isinstance(data, np.generic):
         wanted = dtypes.from_py(data) if dtype is None else dtype
+        check_room(data, wanted)
         device_node = UOp(Ops.DEVICE, arg=place)
         value = const_value(data, wanted)
         return UOp(Ops.CONST, wanted, (device_node,), value, fresh_identity())

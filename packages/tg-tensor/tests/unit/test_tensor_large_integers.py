@@ -50,6 +50,10 @@ def test_an_integer_beyond_64_bits_is_refused(make: Callable[[int], Tensor]) -> 
         lambda x: x.masked_fill(x > 0, 2**40),
         lambda x: x.assign(2**40),
         lambda x: x.__setitem__(0, 2**40),
+        lambda x: x.full_like(2**40),
+        lambda x: Tensor(300, dtype="uint8"),
+        lambda x: Tensor(-129, dtype=dtypes.int8),
+        lambda x: Tensor.full((2,), 2**16, dtype=dtypes.uint16),
     ],
 )
 def test_a_number_that_the_dtype_has_no_room_for_is_refused(

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tg_uop import DType, Ops, UOp
-from tg_uop.dtype.value import const_value
 from tg_uop.ir.args import CallArg
 
 from tg_tensor.custom.kernel import KernelFunction, built_kernel, in_own_memory
-from tg_tensor.ops.core import fresh_identity
-from tg_tensor.schedule.roots import ROOM
+from tg_tensor.ops.room import room
 
 Gradient = Callable[..., Sequence[UOp | None]]
 Room = tuple[tuple[int, ...], DType]
@@ -27,7 +25,7 @@ def run_kernels(
 ) -> tuple[UOp, ...]:
     """The memory that kernels leave which run one after the other, all of them on the same."""
     device = arguments[0].device
-    places = [_memory(device, shape, dtype) for shape, dtype in rooms]
+    places = [room(device, shape, dtype) for shape, dtype in rooms]
     # contiguous as the scheduler would make them: then what has run is known by its node
     given = [in_own_memory(argument) for argument in arguments]
     operands = (*places, *given)
@@ -36,13 +34,6 @@ def run_kernels(
         call = built[function].call(*places, *given)
         places = [place.after(call) for place in places]
     return tuple(places)
-
-
-def _memory(device: str | tuple[str, ...], shape: tuple[int, ...], dtype: DType) -> UOp:
-    """Memory that no one else names: what is computed twice is written to two places."""
-    place = UOp(Ops.DEVICE, arg=device)
-    nothing = UOp(Ops.CONST, dtype, (place,), const_value(0, dtype), fresh_identity())
-    return UOp(Ops.CONTIGUOUS, dtype, (nothing._expand_to(shape),), ROOM)
 
 
 def with_gradient(

@@ -19,6 +19,7 @@ from tg_uop.plain import plain, plain_sequence
 from tg_tensor.defaults import DeviceName, DTypeLike, device_or_default, to_dtype
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.core import fresh_identity
+from tg_tensor.ops.numbers import check_room
 from tg_tensor.ops.operands import OperandOps
 from tg_tensor.schedule.affine import max_dim
 
@@ -85,6 +86,7 @@ class CreateOps(OperandOps):
             filled.requires_grad = requires_grad
             return filled
         wanted = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
+        check_room(fill_value, wanted)
         node = UOp(
             Ops.CONST,
             wanted,

@@ -6,19 +6,20 @@ import itertools
 from collections.abc import Sequence
 from typing import Self, TypeVar
 
-from tg_uop import DType, Ops
+from tg_uop import DType, Ops, UOp
 from tg_uop.errors import PositionError, ShapeError
 from tg_uop.plain import plain
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.activate import ActivateOps
-from tg_tensor.schedule.affine import max_dim
+from tg_tensor.ops.room import room
 
-MANY_PARTS, GROUP = 32, 16
-"""More parts than this are joined in groups."""
+GROUP = 8
+"""Parts that are joined in one expression, each element of which asks for every part whether it
+lies there. More are written into memory, so many at a time."""
 
-CHOICES = 1 << 22
-"""Elements times parts from which on groups take less time than one kernel (measured on CPU)."""
+LARGE = 1 << 13
+"""Elements of a part that is worth a kernel of its own where there are many."""
 
 
 class JoinOps(ActivateOps):
@@ -44,7 +45,9 @@ class JoinOps(ActivateOps):
         axis = _joined_axis(tensors, dim)
         if len(tensors) == 1:
             return tensors[0].cast(dtype)
-        return _side_by_side(_in_groups(tensors, axis, dtype), axis, dtype)
+        if len(tensors) > GROUP and _can_be_written(tensors):
+            return _written(tensors, axis, dtype)
+        return _side_by_side(tensors, axis, dtype)
 
     def stack(self, *args: Self, dim: int = 0) -> Self:
         """This and other Tensors of the same shape along a new axis.
@@ -324,18 +327,32 @@ def _joined_axis(tensors: Sequence[JoinOps], dim: int) -> int:
     return axis
 
 
-def _in_groups(tensors: Sequence[J], axis: int, dtype: DType) -> Sequence[J]:
-    """Few parts: of many large ones, some are joined in memory first.
+def _can_be_written(tensors: Sequence[JoinOps]) -> bool:
+    """Whether all parts lie on one device, or on any, and are of known shape."""
+    devices = list({t.uop._device for t in tensors} - {None})
+    is_known = all(isinstance(dim, int) for t in tensors for dim in t.shape)
+    return len(devices) == 1 and isinstance(devices[0], str) and is_known
 
-    An element of what is joined at once asks for each part whether it lies there.
+
+def _written(tensors: Sequence[J], axis: int, dtype: DType) -> J:
+    """Many parts, stored into their places some at a time: the time grows with the elements alone.
+
+    In one expression it would grow with the elements times the parts.
     """
-    while len(tensors) > MANY_PARTS:
-        elements = sum(max_dim(t.numel()) for t in tensors)
-        if elements * len(tensors) < CHOICES:
-            break
-        groups = [tensors[i : i + GROUP] for i in range(0, len(tensors), GROUP)]
-        tensors = [_side_by_side(group, axis, dtype).contiguous() for group in groups]
-    return tensors
+    first = tensors[0]
+    total = sum(t.shape[axis] for t in tensors)
+    device = next(t.device for t in tensors if t.uop._device is not None)
+    memory = room(device, (*first.shape[:axis], total, *first.shape[axis + 1 :]), dtype)
+    size = GROUP if memory.size < LARGE * len(tensors) else 1
+    stores: list[UOp] = []
+    before = 0
+    for start in range(0, len(tensors), size):
+        part = _side_by_side(tensors[start : start + size], axis, dtype)
+        after = before + part.shape[axis]
+        bounds = [(before, after) if i == axis else (0, s) for i, s in enumerate(first.shape)]
+        stores.append(memory.shrink(bounds).store(part.uop))
+        before = after
+    return first._of(memory.after(*stores))
 
 
 def _side_by_side(tensors: Sequence[J], axis: int, dtype: DType) -> J:

@@ -43,7 +43,7 @@ def check_room(value: Scalar, dtype: DType) -> None:
         raise DataError(
             given=f"the integer {value}",
             reason=f"{dtype} has no room for it",
-            hint="cast the Tensor beside it to a wider type first, such as dtypes.int64",
+            hint="use a wider dtype, such as dtypes.int64, here or for the Tensor beside it",
         )
 
 

@@ -139,8 +139,11 @@ def _store(node: UOp) -> str | None:
     if len(node.src) != 2:
         return "its operands are a target and a value"
     target, value = node.src
-    if target.base.op not in WRITABLE:
-        return f"its target is a view of memory, {target.base.op} is none"
+    base = target.base
+    # a CONTIGUOUS with an arg names memory that it does not share with an equal value
+    is_memory = base.op in WRITABLE or (base.op is Ops.CONTIGUOUS and base.arg is not None)
+    if not is_memory:
+        return f"its target is a view of memory, {base.op} is none"
     if target.dtype is not value.dtype:
         return f"it writes {value.dtype} into {target.dtype}"
     if value._shape and value._shape != target._shape:
