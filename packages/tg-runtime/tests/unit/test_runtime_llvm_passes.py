@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tg_runtime import Buffer, Device
 from tg_runtime.compile.llvm import LLVMCompiler
-from tg_runtime.compile.llvm_passes import MOST_ARGUMENTS, is_plain_kernel
+from tg_runtime.compile.llvm_passes import FEW_STEPS, MOST_ARGUMENTS, is_plain_kernel
 from tg_runtime.host.processor import machine
 from tg_uop import ProgramInfo, dtypes
 
@@ -26,7 +26,7 @@ loop:
   %after = fadd <8 x float> %before, %x
   store <8 x float> %after, ptr %acc, align 4
   %next = add nuw nsw i32 %i, 1
-  %more = icmp slt i32 %next, 64
+  %more = icmp slt i32 %next, 6400
   br i1 %more, label %loop, label %done, !llvm.loop !1
 done:
   %total = load <8 x float>, ptr %acc, align 4
@@ -101,6 +101,16 @@ def test_the_short_list_is_for_kernels_whose_loops_are_as_they_should_be() -> No
     assert not is_plain_kernel(KERNEL + "%p = select i1 %c, ptr %a, ptr %b")
     many = "%data9.at = getelementptr inbounds i64, ptr %args, i64 9\n" * MOST_ARGUMENTS
     assert not is_plain_kernel(KERNEL + many)
+
+
+def test_the_short_list_is_for_what_runs_few_steps() -> None:
+    """Whatever these are: LLVM would take longer than it saves."""
+    scalar = KERNEL.replace(LOOP, "").replace("slt i32 %next, 6400", f"slt i32 %next, {FEW_STEPS}")
+    assert is_plain_kernel(scalar)
+    assert not is_plain_kernel(scalar.replace(f"%next, {FEW_STEPS}", f"%next, {FEW_STEPS + 1}"))
+    assert not is_plain_kernel(scalar.replace(f"%next, {FEW_STEPS}", "%next, %length"))
+    straight = "define void @one(ptr %args) {\n  store i32 1, ptr %args\n  ret void\n}"
+    assert is_plain_kernel(straight)
 
 
 @pytest.mark.parametrize("source", [KERNEL, KERNEL.replace(LOOP, '!0 = !{!"llvm.loop.unroll"}')])

@@ -1,14 +1,17 @@
 """Choose what LLVM does to the text of a kernel before it picks instructions.
 
 A kernel with vectors comes as it is to run: loops unrolled, loads where they belong, nothing left
-to vectorize. All of `-O2` finds little to do there, and takes as long as picking instructions.
+to vectorize. All of `-O2` finds little to do there, and takes as long as picking instructions. Nor
+is it worth its time, some 20 ms, where little runs: in a kernel without loops, or of few steps.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
+import re
+from typing import Final, Protocol
 
-LIST_NUMBER = 2
+LIST_NUMBER = 3
 """Counts the changes of the short list: binaries of another one are not taken from the disk."""
 
 RENDERED_VECTORS = '"llvm.loop.unroll.disable"'
@@ -22,6 +25,13 @@ ARGUMENT = ".at = getelementptr"
 MOST_ARGUMENTS = 16
 """With more addresses than registers, LLVM's full list finds offsets between them (measured: 1.4
 times as fast with 53 arguments, no difference with 16)."""
+
+
+FEW_STEPS = 1024
+"""Steps that take about as long as starting the kernel, whatever LLVM would make of them."""
+
+LOOP_END: Final = re.compile(r" = icmp slt i\d+ %\S*next\S*, (\d+)$", re.MULTILINE)
+"""How the renderer ends a loop of known length."""
 
 
 class Passes(Protocol):
@@ -48,9 +58,18 @@ class Passes(Protocol):
 
 def is_plain_kernel(source: str) -> bool:
     """Whether a short list of passes makes as fast a kernel as the full one."""
+    if _runs_few_steps(source):
+        return True
     if RENDERED_VECTORS not in source or CHOICE in source:
         return False
     return source.count(ARGUMENT) <= MOST_ARGUMENTS
+
+
+def _runs_few_steps(source: str) -> bool:
+    """Whether a kernel has no loops, or these are of known length and short all together."""
+    lengths = [int(length) for length in LOOP_END.findall(source)]
+    is_known = len(lengths) == source.count(" = phi ")
+    return is_known and math.prod(lengths) <= FEW_STEPS
 
 
 def add_short_passes(passes: Passes) -> None:
