@@ -55,7 +55,12 @@ ROWS = (
     same("ceil", dtypes=(*FLOATS, *SIGNED)),
     same("floor", dtypes=(*FLOATS, *SIGNED)),
     same("trunc", dtypes=(*FLOATS, *SIGNED)),
-    same("round", dtypes=(*FLOATS, *SIGNED)),
+    row(
+        "round",
+        unary("x.round()", dtypes=(*FLOATS, *SIGNED)),
+        unary("x.round(decimals=1)", dtypes=("float32", "float64")),
+        unary("(x * 100).round(-1)", "(x * 100).round(decimals=-1)", dtypes=("float32", "float64")),
+    ),
     same("cos"),
     same("cosh", x=num(low=-3, high=3)),
     same("erf"),

@@ -224,6 +224,18 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     row(
+        "as_strided",
+        moved("x.as_strided((2, 3), (12, 2))"),
+        moved("x.as_strided((4, 3, 2), (1, 5, 0), 2)"),
+        moved("x.as_strided((), (), 5)"),
+        bad={
+            "Tensor.ones(3).as_strided((2, 2), (1, 2))": "PositionError",
+            "Tensor.ones(3).as_strided((2,), (1, 2))": "TgError",
+            "Tensor.ones(3).as_strided((2,), (-1,), 2)": "TgError",
+        },
+        deviations="A value, not a view that can be written.",
+    ),
+    row(
         "rearrange",
         moved("x.rearrange('a b c -> c (a b)')", "x.permute(2, 0, 1).reshape(4, 6)"),
         moved(

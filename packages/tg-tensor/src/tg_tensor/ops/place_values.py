@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Self
 
-from tg_uop import dtypes
-from tg_uop.errors import DTypeError, IndexShapeError, ShapeError
-from tg_uop.plain import plain
+from tg_uop import UOp, dtypes
+from tg_uop.errors import DTypeError, IndexShapeError, PositionError, ShapeError
+from tg_uop.plain import plain, plain_sequence
 
 from tg_tensor.errors import ArgumentError
 from tg_tensor.ops.matmul import MatmulOps
@@ -22,6 +22,40 @@ class PlaceValueOps(MatmulOps):
     """
 
     __slots__ = ()
+
+    # *** any layout ***
+
+    def as_strided(
+        self, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0
+    ) -> Self:
+        """The elements at `storage_offset` + sum of place * stride, of the values in order.
+
+        A value, not a view of memory: the layout is that of a contiguous Tensor. Elements may
+        appear several times, and their gradients are summed. Raises `ArgumentError` unless there
+        is a stride of 0 or more for each size, `PositionError` where the last element lies
+        outside.
+        """
+        sizes, strides = plain_sequence(size), plain_sequence(stride)
+        storage_offset = plain(storage_offset)
+        if len(sizes) != len(strides) or min((*sizes, *strides), default=0) < 0:
+            expected = f"a size and a stride of 0 or more for each axis, not {sizes} and {strides}"
+            raise ArgumentError(
+                op="as_strided", argument="stride", given=strides, expected=expected
+            )
+        last = storage_offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+        is_inside = storage_offset >= 0 and last < self.numel()
+        if not (is_inside or 0 in sizes):
+            raise PositionError(
+                op="as_strided",
+                argument="size, stride, storage_offset",
+                given=(sizes, strides, storage_offset),
+                expected=f"elements among the {self.numel()} of the Tensor",
+            )
+        places = self._of(UOp.const(dtypes.int32, storage_offset, self.uop._device))
+        for number_of, step in zip(sizes, strides, strict=True):
+            along = type(self).arange(number_of, dtype=dtypes.int32, device=self.device)
+            places = places.unsqueeze(-1) + along * step
+        return self.flatten()[places]
 
     # *** rows of an axis ***
 

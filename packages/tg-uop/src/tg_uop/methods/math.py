@@ -209,10 +209,19 @@ class MathMixin(ArithmeticMixin):
         whole = self.alu(Ops.TRUNC)
         return (self > whole).where(whole + 1, whole)
 
-    def round(self) -> Self:
-        """Rounded to the nearest whole number, halves to the even one."""
+    def round(self, decimals: int = 0) -> Self:
+        """Rounded to the nearest whole number, halves to the even one.
+
+        With `decimals` after that many digits behind the point, or before it where negative. As
+        in PyTorch and NumPy the power of ten is rounded too: what is no half in decimals may be
+        one in binary. Integers stay as they are.
+        """
         if not self._number_type().is_float:
             return self._itself()
+        if decimals > 0:
+            return (self * 10.0**decimals).round() / 10.0**decimals
+        if decimals < 0:
+            return (self / 10.0**-decimals).round() * 10.0**-decimals
         whole = self.alu(Ops.TRUNC)
         rest = (self - whole).abs()
         half = whole * 0.5
