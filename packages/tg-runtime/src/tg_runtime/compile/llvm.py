@@ -145,7 +145,7 @@ class LLVMCompiler(Compiler):
             options.slp_vectorization = False
             self._builder = binding.create_pass_builder(machine, options)
         # some passes hand on what they hold when they run: the list of passes is good for one run
-        if is_plain_kernel(source):
+        if self.level and is_plain_kernel(source):
             passes = binding.create_new_module_pass_manager()
             add_short_passes(passes)
         else:
