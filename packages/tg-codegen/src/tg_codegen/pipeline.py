@@ -64,6 +64,13 @@ def canonicalization(restructure: bool = True) -> Pipeline:
         return plain
     return plain + Pipeline(
         Pass("split-ranges", split_ranges, KERNEL, KERNEL),
+        Pass(
+            "simplify-split-reduces",
+            simplify_reduces,
+            KERNEL,
+            KERNEL,
+            place="after split-ranges: of two loops a value may depend on one",
+        ),
         Pass("simplify-parts", simplifier, KERNEL, KERNEL),
         Pass("share-loops", share_loops, KERNEL, KERNEL),
         Pass(

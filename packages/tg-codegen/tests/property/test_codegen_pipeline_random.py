@@ -238,3 +238,15 @@ def test_canonicalization_settles(case: Case) -> None:
     once = canonicalization().run(case.kernel)
     assert is_legal(once, Form.KERNEL)
     assert canonicalization().run(once) is once
+
+
+def test_a_part_of_a_loop_that_a_sum_does_not_need_goes() -> None:
+    """r // 2 for r < 4 is each of two places twice."""
+    steps = UOp.range(4, 0, AxisType.REDUCE)
+    term = UOp.param(1, dtypes.int32.ptr(2)).index(steps // 2)
+    store = UOp.param(0, dtypes.int32.ptr(1)).index(UOp.const(dtypes.weakint, 0))
+    kernel = store.store(term.reduce(steps, arg=Ops.ADD)).sink(arg=KernelInfo())
+    once = canonicalization().run(kernel)
+    loops = [node for node in once.toposort() if node.op is Ops.RANGE]
+    assert [loop.vmax for loop in loops] == [1]
+    assert canonicalization().run(once) is once
